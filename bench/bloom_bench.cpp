@@ -300,8 +300,9 @@ void print_contestant(const Contestant<Filter>& contestant, uint64_t items, doub
 }
 
 // Prints how many times faster the native layout is than the classic filter. The first row compares
-// both when they are called in the same way. The second row compares native in batches, as in this
-// server, with classic in each way. Other servers process items one by one.
+// both filters when they are called in the same way. The second row compares the native filter,
+// called in batches as in this server, with the classic filter called in each way. Other servers
+// process items one by one.
 void print_ratios(const Figures& native, const Figures& classic) {
   for (const bool against_batches : {false, true}) {
     fmt::print("       {:<43}", against_batches ? "classic / native batch" : "classic / native");

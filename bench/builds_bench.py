@@ -5,9 +5,9 @@
 Each server has a load that never ends. Signals suspend and continue the loads, so that they run
 alternately for a tenth of a second, and other processes slow both servers equally. One such turn of
 each server makes a pair; the server that begins alternates. The memory addresses of a process
-change its speed by some percent, so both servers are restarted several times. The median of the
-ratio after / before is taken over the pairs of each start. The table shows the mean of these
-medians over the starts, and its standard error. `--before` is the server of the other build.
+change its speed by some percent, so both servers are restarted several times. The ratio of a pair
+is the CPU time of this build's server divided by that of the server `--before`. The table shows the
+mean over the starts of the median ratio of each start, and the standard error of this mean.
 """
 import argparse
 import math

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Compares deletable filters with a plain native filter. Prints bits per item and the time of adds,
-// lookups and deletions, hashing included. After rounds of replaced items at several loads, prints
-// false positives and the residue: the share of deleted items that the filter still finds. Prints
-// the number of items that a long run of random operations has lost.
+// lookups and deletions, hashing included. Replaces the items of filters at several loads, in
+// rounds. Then prints false positives and the residue: the share of deleted items that the filter
+// still finds. Prints the number of items that a long run of random operations has lost.
 //
 // Usage: deletable_bench [--quick] [--timings] [--seed n]
 #include <fmt/format.h>
@@ -105,8 +105,8 @@ class Timing {
         hash_(filter_->hasher()),
         slice_(count / kSlices) {}
 
-  // Reads the filter's array into the cache, if it fits. The other filters have used the cache
-  // before.
+  // Reads the filter's array into the cache, if it fits. Before, the other filters have filled the
+  // cache with their arrays.
   void read_array() { filter_->layer_bits(0).count_ones(); }
   void time_adds(uint64_t slice) {
     std::array<AddOutcome, kBatchItems> outcomes;

@@ -98,7 +98,8 @@ class Burst {
   std::string request_;
   // Offset and size of each word with random letters in the request.
   std::vector<std::pair<size_t, size_t>> random_;
-  std::vector<std::pair<size_t, char>> types_;  // offset and expected first byte of each reply
+  // Offset and expected first byte of each reply.
+  std::vector<std::pair<size_t, char>> types_;
   // Offsets of the digits 0 or 1, which count_ones() counts.
   std::vector<size_t> answers_;
   size_t reply_size_ = 0;

@@ -56,8 +56,8 @@ class Round(typing.NamedTuple):
     """Result of one run of the load generator. Both values are 0 if the server refused a request.
     """
 
-    rate: float  # requests per second
-    cpu_ns: float  # CPU time of the server per request
+    rate: float  # Requests per second.
+    cpu_ns: float  # CPU time of the server per request.
 
 
 def run_round(server, value_bytes, requests, pipeline, keys):

@@ -71,7 +71,7 @@ void BM_ParseInline(benchmark::State& state) {
 }
 BENCHMARK(BM_ParseInline);
 
-// A request that arrives in two halves uses the path that resumes parsing.
+// The request arrives in two halves, so the parser must resume in the middle of the request.
 void BM_ParseSetInHalves(benchmark::State& state) {
   const std::string request = encode({"SET", "key:1234567", "value-of-20-characters"});
   protocol::RequestParser parser;

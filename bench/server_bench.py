@@ -405,7 +405,7 @@ def reply_size(server, *words):
 
 def many_costs(server, words, requests, options, each=1):
     """Returns the server's CPU time in µs for `each` commands, as the median of the rounds. The
-    pipeline depth is 16 for one command, and 100 for several.
+    pipeline depth is 16 if `each` is 1, and 100 otherwise.
     """
     pipeline = 100 if each > 1 else 16
     return statistics.median(server.load(words, requests, pipeline, 10, SONGS)[1] * each / 1000

@@ -55,8 +55,9 @@ def split_cores(threads, groups):
     share all cores.
 
     Each I/O thread gets a physical core of its own if that needs at most half of the physical
-    cores. Otherwise it gets a logical core. The load generator gets all other cores. If that is
-    less than a quarter of the logical cores, both share all cores.
+    cores. Then the load generator gets all other physical cores. Otherwise each I/O thread gets a
+    logical core, and the load generator gets all other logical cores. If fewer than a quarter of
+    the logical cores would remain, or the process may use fewer than four, both share all cores.
     """
     usable = [core for group in groups for core in group]
     if len(usable) < SHARED_BELOW_CORES:

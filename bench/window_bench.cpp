@@ -86,8 +86,8 @@ Figures measure(uint8_t generations, uint64_t count) {
   Figures figures;
   int64_t now_ms = 0;
   uint64_t added = 0;
-  // True for an item that the add reported as new. An add that does not report its item as new met
-  // a false positive.
+  // For each item: whether its add reported the item as new. An item that is not reported as new
+  // is a false positive.
   std::vector<bool> was_new;
   uint64_t turns = 0;
   double turn_ns = 0;

@@ -18,8 +18,8 @@ namespace core {
 // waits for exclusive access to its line, and the writes wait for each other.
 [[gnu::always_inline]] inline void prefetch_for_write(const void* address) {
 #if defined(__x86_64__)
-  // __builtin_prefetch() would emit prefetchw only if the compiler's target is known to support it.
-  // Processors without prefetchw ignore the instruction.
+  // __builtin_prefetch() would emit prefetchw only if the compiler's target is known to support it,
+  // so the instruction is written in assembly. Processors without prefetchw ignore it.
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
 #else
   __builtin_prefetch(address, 1);

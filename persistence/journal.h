@@ -140,9 +140,9 @@ class Journal {
   // is true for the second sink: it includes the commands of publish_to_replicas().
   static void write_group(std::string& out, const Group& group, bool with_published,
                           std::optional<unsigned>& selected);
-  // Writes the same bytes to the streams of the append log and of the second sink. `write` gets the
-  // database that is selected in both streams, or nullopt if the streams differ. It stores the
-  // database that it has selected there.
+  // Writes the same bytes to the streams of the append log and of the second sink. The argument of
+  // `write` is the database that is selected in both streams, or nullopt if the streams differ.
+  // `write` sets its argument to the database that its bytes select.
   template <class Write>
   void write_to_both(Write&& write) {
     auto selected = database_ == second_sink_database_ ? database_ : std::nullopt;

@@ -12,8 +12,8 @@ the root, and form no cycle of files or of folders. The number of headers that a
 indirectly is limited. Files, functions, lines, folders and classes have maximum sizes. Each file
 has its licence line, and no word that must not be committed. Only Admission reads certain limits.
 No assignment empties a container but keeps its memory. Each unit has a test file. No test sleeps,
-chooses a fixed port or repeats an error text of the product. The files and the sections of docs/
-that a comment names exist.
+chooses a fixed port or repeats an error text of the product. A file or a section of docs/ that a
+comment names must exist.
 """
 
 import argparse
@@ -464,7 +464,7 @@ class Tree:
         }  # fmt: skip
 
     def check_quotations(self):
-        """Checks that each file and each section of docs/ exists that a comment or a page names."""
+        """Reports missing files and sections of docs/ that are named by a comment or a page."""
         known = {str(path) for path in self.files}
         names = {path.name for path in self.files}
         headings = {

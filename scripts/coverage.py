@@ -44,8 +44,8 @@ class Lines:
     """
 
     def __init__(self):
-        self.counts = {}  # maps a line number to how often the line was executed
-        self.branches = {}  # maps (line number, branch index) to how often the branch was taken
+        self.counts = {}  # Maps a line number to how often the line was executed.
+        self.branches = {}  # Maps (line number, branch index) to how often the branch was taken.
 
     def add(self, lines):
         """Adds the counts of `lines`, a list in gcov's JSON format. Branches that only an exception

@@ -17,7 +17,8 @@ CODES = (
     "|MOVED|NOAUTH|NOMASTERLINK|NOPERM|NOPROTO|NOREPLICAS|NOTBUSY|OOM|READONLY|UNBLOCKED|WRONGPASS"
     "|WRONGTYPE"
 )
-# The last character excludes the first words of a longer text.
+# Matches a whole error text. A literal that ends with a blank, quote, colon or parenthesis is only
+# the beginning of an error text, and does not match.
 ERROR = re.compile(rf"(?:{CODES}) [^ ]+ .*[^ ':(]", re.DOTALL)
 PLAIN_WORDS_MIN = 3
 

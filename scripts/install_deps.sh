@@ -59,8 +59,9 @@ for pair in "${boost_packages[@]}"; do
   done
   has_boost=yes
 done
-# Tests whether the commands exist and not whether Debian's packages are installed. The nodejs
-# package of another vendor contains npm, and conflicts with Debian's package npm.
+# Checks whether the commands exist and not whether Debian's packages are installed, because the
+# nodejs package of another vendor may be installed. It contains npm, and conflicts with Debian's
+# package npm.
 if [ "${1:-run}" = test ]; then
   command -v node >/dev/null || missing+=(nodejs)
   command -v npm >/dev/null || missing+=(npm)
@@ -77,8 +78,8 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 # The packages of etcd, redis-server, redis-sentinel and Prometheus start services, but the tests
-# start these programs themselves. So a temporary policy-rc.d exits with 101, by which invoke-rc.d
-# starts no service. An existing policy-rc.d is kept.
+# start these programs themselves. So the script creates a temporary policy-rc.d that exits with
+# 101. This status makes invoke-rc.d start no service. An existing policy-rc.d is kept.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
   trap '"${as_root[@]}" rm -f "$policy"' EXIT

@@ -2,8 +2,8 @@
 """Makes one-line mutations of C++ sources, for scripts/mutate.py.
 
 candidates() lists all mutations of a source. Selection draws mutations of several sources at
-random. Mutations do not change lines outside functions, comments, string literals, log statements,
-assertions and declarations.
+random. Mutations change only lines in function bodies. In a body they do not change comments,
+string literals, log statements, assertions, and declarations of types and constants.
 """
 
 import collections
@@ -30,8 +30,8 @@ RETURN = re.compile(r"^(\s*)(return|continue|break);$")
 CALL = re.compile(r"^(\s*)(?!return\b|co_return\b|throw\b|delete\b)[\w:.>\[\]-]+\([^{}]*\);$")
 ASSIGNMENT = re.compile(r"^(\s*)[\w.>\[\]*-]+ [-+|&]?= [^{}]*;$")
 
-# Matches lines that are not mutated: they are no statement, or a change of them has no effect that
-# a test can detect.
+# Matches lines that are not mutated. Such a line is no statement, or no test can detect a change of
+# the line.
 LEFT_ALONE = re.compile(
     r"^\s*(#|//|\*|case\b|using\b|template\b|namespace\b|static_assert\b|friend\b|typedef\b"
     r"|(class|struct|enum)\b|public:|private:|protected:)"

@@ -8,7 +8,7 @@ rewritten.
 import re
 
 SENTENCE_WORDS_MAX = 25
-# Maximum number of words of a sentence that may have no verb.
+# A sentence of at most this many words may have no verb.
 VERBLESS_WORDS_MAX = 6
 TEST_NAME_MAX = 45
 PYTHON_TEST_NAME_MAX = 50

@@ -13,8 +13,8 @@ Without a tier, all tests run in release. The unit tests also run under ASan and
 tests with threads under TSan. Each fuzzer runs over its corpus and for 5 s.
 
 The tier `quick` checks the format of changed files, and the prose and house rules. Then it runs the
-unit tests without threads and sockets of the changed libraries or of FOLDER (core, protocol,
-persistence, server).
+unit tests of the changed libraries or of FOLDER (core, protocol, persistence, server), except the
+tests that use threads and sockets.
 
 The tier `long` runs all tests in release with more rounds, and each fuzzer for 60 s. Under ASan and
 TSan it runs the unit tests, and the system tests labelled `sanitized` or `threads`. It also runs a
@@ -212,7 +212,9 @@ class NodePackages:
         self._process = subprocess.Popen(["scripts/install_node_packages.sh"], cwd=ROOT)
 
     def wait(self, run):
-        """Waits for the end of the installation, as a part; returns whether it succeeded."""
+        """Waits for the end of the installation. The wait is a part of the tier. Returns whether
+        the installation succeeded.
+        """
         with run.part("Node packages"):
             code = self._process.wait()
             if code != 0:

@@ -24,8 +24,8 @@ enum class BitOperation : uint8_t {
   kOne,    // bits set in exactly one source
 };
 
-// Fills all of `out`. The caller chooses its size, for BITOP the size of the longest source. Longer
-// sources are cut. Without sources the result is zeros.
+// Fills all of `out`. The caller chooses the size of `out`: BITOP uses the size of the longest
+// source. Sources longer than `out` are cut. Without sources `out` is filled with zeros.
 // REQUIRES: `out` overlaps no source; kNot has exactly one source.
 void combine(BitOperation operation, std::span<const std::span<const uint8_t>> sources,
              std::span<uint8_t> out);

@@ -103,8 +103,9 @@ namespace {
 // HalvedShape: divides the slots of a bucket into two halves. Each half is loaded as one machine
 // word.
 struct alignas(64) HalvedShape {
-  // For each half of a bucket: the byte of the line at which its word is loaded. Also the number
-  // of bits of the word that precede the half.
+  // The places from which the two halves of a bucket are loaded. `bytes` has the offset in the line
+  // at which each half's word begins. `shifts` has the number of bits that precede the half in that
+  // word.
   struct Halves {
     std::array<uint8_t, 2> bytes;
     std::array<uint8_t, 2> shifts;
@@ -162,8 +163,8 @@ class HalvedTable {
     return HalvedShape::is_for(geometry.hash_count, geometry.cell_bits);
   }
   // True if the lookup of a single item should use HalvedTable, because a bucket does not fit one
-  // word of 8 bytes. If the bucket fits, comparing one word takes fewer steps than comparing two
-  // halves, and a single item waits for each step.
+  // word of 8 bytes. If the bucket fits, FingerprintTable is faster: comparing one word takes fewer
+  // consecutive steps than comparing two halves.
   static bool is_for_one_item(const Geometry& geometry) {
     return is_for(geometry) && !kBucketShapes[geometry.hash_count][geometry.cell_bits].is_narrow;
   }
@@ -211,9 +212,10 @@ class HalvedTable {
   }
 
  private:
-  // As with FingerprintTable::zeros(), the result ANDed with the highest bit of each slot marks the
-  // slots that are zero. The four words are the low and the high half of the first bucket, then
-  // those of the second bucket.
+  // Marks the slots that hold the item's fingerprint by their highest bits. Other bits of the
+  // result have no meaning. As in FingerprintTable::zeros(), only the lowest mark of each word is
+  // reliable. The four words are the low and the high half of the first bucket, then those of the
+  // second bucket.
   BLOOMERY_AVX2 __m256i zeros(const Places& places) const {
     const auto& [first, second] = places.buckets;
     const __m256i halves = _mm256_set_m128i(load(second), load(first));

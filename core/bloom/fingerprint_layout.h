@@ -8,8 +8,8 @@
 // returned kAdded is found until it is removed. Removing an item that was never added may remove
 // another item's fingerprint. That is an error of the caller that the table cannot detect.
 //
-// Invariants: Geometry has the slots per bucket in hash_count, the bits per fingerprint in
-// cell_bits and 2 in lines_per_lookup. A slot of zeros is free. Buckets i and j are a pair for
+// Invariants: in Geometry, hash_count is the number of slots per bucket, cell_bits the bits per
+// fingerprint, and lines_per_lookup is 2. A slot of zeros is free. Buckets i and j are a pair for
 // fingerprint f when i + j = H(f) modulo the number of buckets. That number is even and H(f) is
 // odd, so the two buckets differ and each follows from the other. No pair holds a fingerprint
 // twice, because the table cannot distinguish two items with the same pair and fingerprint.

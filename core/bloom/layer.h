@@ -115,8 +115,8 @@ class Layer {
   template <class Layout>
   Removal remove(ItemHash hash) {
     const Removal removal = Layout::remove(bits_.words(), geometry(), hash);
-    // A layer loaded from a file may contain more items than its item count says, so the count
-    // stops at 0.
+    // A layer loaded from a file may contain more items than its item count says, so removals must
+    // not reduce the count below 0.
     item_count_ -= removal == Removal::kGone && item_count_ != 0;
     return removal;
   }

@@ -70,8 +70,8 @@ const LineKernels* avx2_line_kernels();
 // The best kernels for the processor.
 const LineKernels& line_kernels();
 
-// The members of line_kernels() for a single item. They are called directly: a call through a
-// pointer, and a geometry in memory, would cost a single lookup more than checking its bits.
+// The members of line_kernels() that handle a single item. Callers call them directly: a call
+// through a pointer and a geometry in memory would take longer than checking the item's bits.
 bool check_line_item(const uint64_t* words, LineShape shape, ItemHash hash);
 bool mark_line_item(uint64_t* words, LineShape shape, ItemHash hash);
 

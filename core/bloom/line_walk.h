@@ -182,8 +182,9 @@ template <class Line>
   return mark_listed(words, shape, line, fetches, hashes, OpenItems(found), found);
 }
 
-// Two rounds of cache misses. The first round loads the first line of every item, where the lookup
-// of nearly all absent items ends. The second round loads the other lines of the remaining items.
+// Causes two rounds of cache misses. The first round loads the first line of every item, where the
+// lookup of nearly all absent items ends. The second round loads the other lines of the remaining
+// items.
 template <class Line, class Items>
 [[gnu::always_inline]] inline void check_listed(const ArrayView& array,
                                                 std::span<const ItemHash> hashes,

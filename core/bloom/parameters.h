@@ -24,7 +24,8 @@ namespace core::bloom {
 enum class LayoutId : uint8_t {};
 // The native layout, used if a filter requests none.
 inline constexpr LayoutId kDefaultLayout{1};
-// The layouts of DELETABLE filters, without and with regions.
+// The layouts of DELETABLE filters: a cuckoo filter, and a Bloom filter with regions
+// (RegionLayout).
 inline constexpr LayoutId kDeletableLayout{4};
 inline constexpr LayoutId kRegionLayout{5};
 
@@ -47,7 +48,8 @@ struct LayoutRow {
   double own_tightening = 0;
   // Lowest error rate of a layer; 0 if only memory limits it.
   double min_error_rate = 0;
-  // True if a filter may have a window: its stored form has room for the generations.
+  // True if filters of the layout may have a window, because their stored form has room for the
+  // window's generations.
   bool takes_window = false;
   // True if the layout has older forms: 32-bit hashes, arrays rounded up to a power of two, or a
   // growth factor without effect.
@@ -55,7 +57,8 @@ struct LayoutRow {
   // True if FilterParameters::region_bits applies to the layout. The cell_bits of all layers then
   // equal region_bits.
   bool takes_region_bits = false;
-  // True if files mark an item count as estimated. Such a count may exceed a layer's capacity.
+  // True if the layout's stored form can mark an item count as estimated. Such a count may exceed a
+  // layer's capacity.
   bool marks_estimates = false;
 };
 
@@ -171,7 +174,7 @@ enum class Removal : uint8_t { kGone, kAbsent, kStays };
 
 // The shape of a layer's bit array.
 struct Geometry {
-  // Number of bits. Also the modulus of the layouts that use a modulus.
+  // Number of bits. Some layouts compute bit indices modulo this number.
   uint64_t bit_count = 0;
   uint16_t hash_count = 0;
   // Independent cache lines over which the hash_count bits are spread; 0 if the layout has no
@@ -285,7 +288,7 @@ enum class ScalingLimit : uint8_t { kNone, kMemory, kErrorRate };
 
 struct ScalingForecast {
   // Sum of the capacities of the layers that can exist. If the filter may grow and `limit` is
-  // kNone, the sum is at least the requested capacity.
+  // kNone, the sum is at least the `capacity_wanted` of forecast_scaling().
   uint64_t capacity = 0;
   ScalingLimit limit = ScalingLimit::kNone;
 };

@@ -155,16 +155,17 @@ const uint64_t* count_words(const uint64_t* words, const Geometry& geometry) {
   return words + geometry.bit_count / 64 - kCountWords;
 }
 
-// Expected set bits at the layer's capacity, plus five standard deviations. A new item that is a
-// false positive is not counted, so more items are inserted than counted.
+// Expected number of set bits when the item count equals the layer's capacity, plus five standard
+// deviations. A new item that is a false positive is not counted, so more items are inserted than
+// counted.
 uint64_t ones_max(const Geometry& geometry, uint64_t capacity) {
   constexpr int kSteps = 16;
   const LineModel model = model_of(geometry);
   const auto tries_per_count = [&](double tried) { return 1 / (1 - model.error_rate(tried)); };
   const double step = double(capacity) / kSteps;
   double tried = 0;
-  // Integrates by Heun's method. The error rate is convex, so the truncation error only makes the
-  // result larger.
+  // Integrates the insertions per counted item by Heun's method. The error rate is convex, so the
+  // truncation error only makes the result larger.
   for (int i = 0; i < kSteps; ++i) {
     const double before = tries_per_count(tried);
     tried += step * (before + tries_per_count(tried + step * before)) / 2;
@@ -187,9 +188,10 @@ struct OtherBits {
   // pair is not a collision between items.
   double own_pairs;
 
-  // Probability that `clear` given bits are not hit and `single` further bits are hit at most once
-  // each. With T throws at D bits, it is the sum over the number t of bits that are hit: C(single,
-  // t) T! / (T - t)! D^-t (rest / D)^(T - t), where rest = D - clear - single.
+  // Probability that none of `clear` chosen bits is hit, and that each of `single` other bits is
+  // hit at most once. With T throws at D bits, it is the sum over the number t of the `single` bits
+  // that are hit: C(single, t) T! / (T - t)! D^-t (rest / D)^(T - t), where rest = D - clear -
+  // single.
   double unshared(double clear, double single) const {
     const double rest = std::max(line_bits - clear - single, 1e-6);
     double log_scale = throws * std::log(rest / line_bits);
@@ -251,8 +253,8 @@ double mean_over_lines(const Geometry& geometry, double item_count, Function&& f
   return sum;
 }
 
-// Expected share of all regions whose flag is set. A flag is set when two items share a bit of its
-// region.
+// Expected fraction of the regions that have their flag set. A flag is set when two items share a
+// bit of its region.
 double flag_share(const Geometry& geometry, double item_count) {
   return 1 - mean_over_lines(geometry, item_count, [&](const OtherBits& others) {
            return others.unshared(0, geometry.cell_bits);
@@ -328,8 +330,9 @@ double RegionLayout::error_now(const uint64_t* words, const Geometry& geometry,
   return model_of(geometry).error_rate(items_now(words, geometry, item_count));
 }
 
-// Removals do not clear flags. So the share of items that cannot be removed is predicted for the
-// item count that would have set as many flags.
+// Removals do not clear flags, so the present item count does not explain the present flags. The
+// share of items that cannot be removed is predicted for the count that is expected to set as many
+// flags as are set now.
 double RegionLayout::residue_now(const uint64_t* words, const Geometry& geometry,
                                  uint64_t /*item_count*/) {
   const double regions = double(line_count_of(geometry)) * regions_of_line(geometry);
@@ -405,8 +408,8 @@ Removal RegionLayout::remove(uint64_t* words, const Geometry& geometry, ItemHash
     if (!bit.flag.is_set()) cleared += bit.bit.clear();
   }
   if (cleared == 0) return Removal::kStays;
-  // An array loaded from a file may have more bits set than its count of ones says, so that count
-  // stops at 0.
+  // An array loaded from a file may have more bits set than its count of ones says, so removals
+  // must not reduce the count below 0.
   uint64_t& ones = count_words(words, geometry)[kOnes];
   ones -= std::min(ones, cleared);
   return Removal::kGone;

@@ -13,10 +13,11 @@
 // cannot be removed if the flags of all its regions are set.
 //
 // Invariants: geometry.cell_bits is r. A line has D = 512 r / (r + 1) item bits, rounded down,
-// followed by one flag for each of its regions. So an item's flags are in lines that it touches
-// anyway. Three words follow the last line: number of set bits, its maximum, and number of flags
-// set. When the set bits reach their maximum, the layer is full for any item count. Bits that
-// removals leave behind increase the error rate like all others.
+// followed by one flag for each of its regions. So an item's flags are in lines that a lookup
+// touches anyway. Three words follow the last line: the number of set bits, the maximum of this
+// number, and the number of flags set. When the number of set bits reaches its maximum, the layer
+// is full for any item count. Bits that removals leave behind increase the error rate like all
+// other set bits.
 // Thread safety: check() calls may run in parallel; insertions and removals need exclusive access
 // to the array.
 // Source: docs/bloom_math.md, "Regions"; Rothenberg, Macapuna, Verdi, Wiesmaier 2010, "The

@@ -33,9 +33,9 @@ namespace core::bloom {
 class Window;
 struct WindowRotation;
 
-// kCannotGrow: the next layer does not fit in memory, or its capacity or error rate is out of
-// range. Also at the maximum number of layers. With kRefreshed the item was present, and was also
-// added to the newest generation.
+// kCannotGrow: the maximum number of layers is reached, memory does not suffice, or the next
+// layer's capacity or error rate is out of range. With kRefreshed the item was present, and was
+// also added to the newest generation.
 enum class AddOutcome : uint8_t { kAdded, kPresent, kFull, kCannotGrow, kRefreshed };
 
 // True if bits and counts have changed, so that the add must be journaled.

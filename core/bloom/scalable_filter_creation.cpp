@@ -221,7 +221,8 @@ std::unique_ptr<ScalableFilter> create_empty_like(const ScalableFilter& filter) 
   parts.push_back({first.geometry, first.capacity, 0, first.error_rate, std::move(*bits)});
   std::optional<Window> window;
   if (const Window* const old = filter.window()) {
-    // Keeps the newest generation of the window, empty, so that the grid of rotations continues.
+    // The new window has only the newest generation of the old window, without items. So rotations
+    // continue on the same grid.
     const WindowRotation newest = old->newest();
     window = Window::restore(old->settings(), newest, {{newest.ordinal, 1}});
     if (!window) return nullptr;

@@ -4,9 +4,9 @@
 // generation begins.
 //
 // A grid of g points divides a window of length W. Generation i begins at origin + floor(i W/g) and
-// ends where the next one begins. Items are added to the newest generation and are forgotten W
-// after its end, which is the start of generation i+g+1. So an item is remembered for at least W
-// and at most W plus one generation, and g+1 generations suffice.
+// ends where the next one begins. Items are added to the newest generation. The items of generation
+// i are forgotten when generation i+g+1 begins, which is W after the end of generation i. So an
+// item is remembered for at least W and at most W plus one generation, and g+1 generations suffice.
 //
 //   ordinal:     i-4     i-3     i-2     i-1      i
 //           |-------|-------|-------|-------|---x...|       g = 4, x is now

@@ -2,13 +2,13 @@
 //
 // BulkFilter: builds a filter from a large number of items, using all cores.
 //
-// A batch is added in two steps. First each thread lists the bits of its share of the items by the
-// region of the array in which they lie. Then each region is processed by one thread, which sets
-// the bits item by item in the order of the batch. So threads never contend for a bit, and an item
-// counts as new exactly if it is new to ScalableFilter::add().
-// Invariants: finish() returns the same filter as ScalableFilter::add() of the items in this order.
-// Bits and counts are equal for any number of threads. Layouts whose bits cannot be listed are
-// filled by one thread.
+// A batch is added in two steps. First each thread takes a share of the items and lists their bits,
+// with one list for each region of the array. Then each region is processed by one thread, which
+// sets the bits item by item in the order of the batch. So threads never contend for a bit, and an
+// item counts as new exactly if ScalableFilter::add() would count it as new.
+// Invariants: finish() returns the filter that ScalableFilter::add() would build from the same
+// items in the same order. Bits and counts are equal for any number of threads. Layouts whose bits
+// cannot be listed are filled by one thread.
 // Thread safety: none; one thread owns the filter. While add() runs, the same thread also owns the
 // team.
 #pragma once

@@ -107,8 +107,8 @@ class Entry {
 
   // Returns the reply of OBJECT ENCODING: "int", "embstr" or "raw".
   std::string_view encoding() const;
-  // Bytes of entry and value: allocator size classes, and for a filter the accounted memory,
-  // ScalableFilter::size_bytes().
+  // Bytes of the entry and its value. A heap block counts with the size that the allocator uses for
+  // it, a filter with its accounted memory, ScalableFilter::size_bytes().
   size_t memory_bytes() const;
 
   int64_t expires_at_ms() const { return expires_at_ms_; }

@@ -100,7 +100,7 @@ class ExpiryIndex {
 
   std::vector<Record> records_;
   size_t purge_at_ = 0;
-  size_t needed_in_a_row_ = 0;  // records found needed since purge() last removed a record
+  size_t needed_in_a_row_ = 0;  // number of records in a row that purge() has kept
   std::atomic<int64_t> next_ms_{kNever};
 };
 

@@ -3,8 +3,8 @@
 // The number and the list of keys per slot, in a keyspace whose keys are placed by slot.
 //
 // Invariants: the keys of a slot are in one stripe.
-// Thread safety: for_each_in_slot() takes the shared lock of the slot's stripe, unless the caller
-// holds that lock. It then keeps the lock for a bounded number of buckets at a time.
+// Thread safety: for_each_in_slot() needs the lock of the slot's stripe, at least shared. If the
+// caller does not hold the lock, the function takes it for a bounded number of buckets at a time.
 // Source: docs/architecture.md, "Concurrency".
 #pragma once
 
@@ -58,8 +58,8 @@ class SlotSizes {
 };
 
 // Calls visit(const Entry&) for the keys of the slot in database 0, including expired keys, until
-// visit() returns false. The visitor may only read and collect. Unless the caller holds the
-// stripe's lock, the function releases it after each kSlotScanStep buckets. Then, as in SCAN, a key
+// visit() returns false. The visitor may only read and collect. If the function itself takes the
+// stripe's lock, it releases the lock after each kSlotScanStep buckets. Then, as in SCAN, a key
 // that is present during the whole walk is visited at least once. If no key of the slot is added or
 // removed during the walk, the walk ends at the last key of the slot. Returns the number of buckets
 // read. REQUIRES: keyspace.place_by_slot().

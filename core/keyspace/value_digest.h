@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// value_digest: the hash of a string value that DIGEST returns and that clients may compute
-// themselves: XXH3 with 64 bits and no seed, as 16 hexadecimal digits.
+// value_digest: the hash of a string value. DIGEST returns it as 16 hexadecimal digits, and clients
+// may compute it themselves: it is XXH3 with 64 bits and no seed.
 //
 // Thread safety: pure functions.
 // Source: https://redis.io/docs/latest/commands/digest

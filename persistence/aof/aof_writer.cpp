@@ -97,7 +97,8 @@ void AofWriter::close() {
 }
 
 core::Result<> AofWriter::write() {
-  // Usually another thread has already written this thread's bytes, so the lock is not needed.
+  // Checks before it takes the lock: usually another thread has already written this thread's
+  // bytes.
   if (journal_.end_offset() == written_offset()) return {};
   const std::scoped_lock lock(mutex_);
   return write_locked();

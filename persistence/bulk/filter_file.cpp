@@ -101,7 +101,7 @@ class FilterFileBuilder {
     request_.on_progress({step, done_bytes, is_known ? total_bytes : 0, figures_.record_count});
   }
 
-  // Passes each block to `use` while the next one is being read.
+  // Passes each block to `use` while the next block is being read.
   template <class Use>
   core::Result<> each_block(BuildStep step, ByteSource& source, Use&& use) {
     RecordBlocks blocks(source, {request_.format, means_.team.size(), request_.block_bytes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ItemStream: a source of bytes with items, such as standard input. Some kinds of files can be read
+// ItemStream: a source of the bytes of items, such as standard input. Some sources can be read
 // twice.
 //
 // Invariants: after rewind() the same bytes are read again.

@@ -3,8 +3,9 @@
 // RecordBlocks: reads a stream of items in blocks of whole records. A block is divided into parts
 // of whole records, so that several threads can process one block concurrently.
 //
-// A record is either a line, where the last one may lack its line feed, or the bytes after a 32-bit
-// little-endian length. Records may be empty, and nothing else is stripped from a line.
+// The stream has one of two formats. Either each record is a line, which ends with a line feed or
+// with the stream, or a 32-bit little-endian length precedes each record. A record may be empty.
+// Nothing but the line feed is stripped from a line.
 //
 // Invariants: the concatenated blocks equal the stream. The buffer is at
 // most as big as a block. If an incomplete record is longer, the buffer is at most about

@@ -362,7 +362,7 @@ bool StringReader::fail_unpacking() {
 // Decompresses with the LZF library if all compressed bytes are loaded. If that is impossible or
 // fails, returns false and consumes nothing. The slow path then finds the damaged byte.
 bool StringReader::unpack_whole(std::span<char> out) {
-  // Limit on the sizes, because the LZF library counts in `unsigned`.
+  // The sizes are limited, because the LZF library counts in `unsigned`.
   constexpr uint64_t kBytesMax = uint64_t{1} << 30;
   const std::string_view loaded = reader_.read_ahead();
   const bool can_try = out.size() == size_ && left_ == size_ && packed_left_ <= loaded.size() &&

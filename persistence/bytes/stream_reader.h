@@ -146,13 +146,13 @@ class StringReader {
   // Does the same as read(), but is faster if the memory at `out` was never touched.
   bool read_fresh(std::span<char> out);
   // Returns the next bytes without a copy: at most `size_max`, and only as many as the StreamReader
-  // has loaded. The bytes are valid until the reader is used again. Empty if the string is not
-  // stored as plain bytes, or after a fault.
+  // has loaded. The bytes are valid until the reader is used again. Returns an empty view after a
+  // fault, or if the string is not stored as plain bytes.
   std::string_view take_loaded(uint64_t size_max);
   // Returns the whole string without a copy; the bytes are valid until the reader is used again.
-  // Returns nullopt after a fault, or if the string is not stored as plain bytes. Also if it is
-  // longer than the buffer of a reader with a source. REQUIRES: no part of the string has been
-  // read.
+  // Returns nullopt after a fault, or if the string is not stored as plain bytes. Also returns
+  // nullopt if the reader has a source and the string is longer than the buffer. REQUIRES: no part
+  // of the string has been read.
   std::optional<std::string_view> take_whole();
   // Skips the rest of the string. Compressed bytes are not checked.
   bool skip();

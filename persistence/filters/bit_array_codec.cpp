@@ -77,7 +77,7 @@ class RunBuilder {
   uint64_t start_ = 0;
 };
 
-// Adds each sequence of adjacent non-zero 64-byte lines of a page.
+// Adds to `runs` each sequence of adjacent non-zero 64-byte lines of a page.
 void add_page(RunBuilder& runs, uint64_t offset, std::string_view page) {
   for (size_t at = 0; at < page.size();) {
     const auto is_zero_at = [&](size_t line) {

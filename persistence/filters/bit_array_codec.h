@@ -3,10 +3,10 @@
 // Writes and reads bit arrays, either as plain bytes or as runs. A run is a sequence of non-zero
 // bytes with short gaps of zeros; the zeros between runs are not stored.
 //
-// Invariants: a page of an array that was never touched uses no memory. Writing an array leaves
-// such pages untouched, and so does reading if the page would contain only zeros. Each byte is
-// copied once before any decision depends on it, so bits may be set concurrently. The boundaries of
-// runs depend on the bits alone, so equal arrays are stored as equal bytes.
+// Invariants: an untouched page of an array uses no memory. Writing an array leaves such a page
+// untouched, and so does reading an array if the page would contain only zeros. Each byte is copied
+// once before any decision depends on it, so bits may be set concurrently. The boundaries of runs
+// depend on the bits alone, so equal arrays are stored as equal bytes.
 // Thread safety: pure functions; the caller holds the lock of the filter's key.
 // Source: docs/formats.md, "Filters".
 #pragma once
@@ -36,8 +36,8 @@ void write_plain(ByteWriter& writer, const core::bloom::BitArray& bits, uint64_t
 // at least `size` bytes left, and so has the array after `offset`.
 bool read_plain(StringReader& in, core::bloom::BitArray& bits, uint64_t offset, uint64_t size);
 
-// Writes pairs of a number of zeros and a string of the bytes after them, until the array is
-// complete.
+// Writes the array as pairs. A pair is a number of zero bytes, and a string with the bytes that
+// follow these zero bytes.
 void write_runs(ByteWriter& writer, ModuleWriter& fields, const core::bloom::BitArray& bits);
 // Reads runs. Returns false if the runs and zeros do not exactly fill an array of this size.
 // REQUIRES: all bits of the array are 0.

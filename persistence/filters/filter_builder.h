@@ -53,7 +53,7 @@ struct LayerClaim {
   uint64_t bit_count = 0;
   uint64_t array_bytes = 0;
   double bits_per_item = 0;       // used only by the layout redisbloom
-  uint64_t exponent = 0;          // for redisbloom: log2 of the modulus if rounded, else 0
+  uint64_t exponent = 0;          // redisbloom: log2 of a modulus rounded to a power of two, else 0
   uint64_t lines_per_lookup = 0;  // used by the layouts native, fingerprints and regions
   uint64_t cell_bits = 0;         // used by the layouts fingerprints and regions
 };
@@ -114,7 +114,7 @@ class FilterBuilder {
   bool add_layer_of_runs(const LayerClaim& claim, ModuleReader& runs);
   // Adds a layer with bits from allocate().
   bool add_layer(LayerClaim claim, core::bloom::BitArray bits);
-  // Sets the newest layer's item count, for forms that store it after the bits.
+  // Sets the newest layer's item count, for stored forms that have this count after the bits.
   void set_item_count(uint64_t item_count);
   // Returns the filter, or the first error.
   core::Result<std::unique_ptr<core::bloom::ScalableFilter>> finish();

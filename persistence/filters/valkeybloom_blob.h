@@ -23,7 +23,8 @@ inline constexpr std::string_view kLoadFailed = "ERR bloom object decoding faile
 inline constexpr std::string_view kLoadVersion =
     "ERR bloom object decoding failed. Unsupported version";
 
-// Applies the settings. Returns false if no filter has these settings.
+// Validates the claimed settings and stores them in `parameters`. Returns false if no valkey-bloom
+// filter has these settings.
 bool take_valkeybloom_settings(const SettingsClaim& claim,
                                core::bloom::FilterParameters& parameters);
 
@@ -34,14 +35,14 @@ struct SeedRules {
   bool is_first_layer = false;  // if true, the seed of the layer becomes the filter's seed
   bool may_be_random = false;
 };
-// The properties that a blob states about its layer, which are array size and hash count, and the
-// layer's bits. The capacity of the layer is not in the blob.
+// The layer that a blob describes. `claim` has only array size and hash count, because the blob has
+// no other properties, such as the capacity.
 struct ValkeyBloomLayer {
   LayerClaim claim;
   core::bloom::BitArray bits;
 };
-// Adds a layer from its blob. If the blob is damaged or does not fit, `builder` fails and nullopt
-// is returned.
+// Reads a layer from its blob. The caller adds the layer to `builder`. If the blob is damaged or
+// does not fit in memory, `builder` fails and nullopt is returned.
 std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, StringReader& blob,
                                                       SeedRules rules);
 

@@ -160,7 +160,8 @@ void skip_stream(StreamReader& reader, int version) {
 void skip_array(StreamReader& reader) {
   enum Tag : uint64_t { kLongText, kInteger, kReal, kShortText };
   uint64_t left = reader.length();
-  // The second number is a flag: if it is not 0, the position of the next insertion follows.
+  // The number of elements precedes a flag. If the flag is not 0, the position of the next
+  // insertion follows.
   if (reader.length() != 0) reader.length();
   for (; left > 0 && reader.ok(); --left) {
     reader.length();

@@ -150,8 +150,8 @@ class Exporter {
       report(source_bytes_ + progress.bytes);
     };
     const auto read = read_rdb(source, sieve, core::UnlimitedMemory(), reading);
-    // If writing fails, reading stops with an error of its own, so the error of the disk is
-    // returned.
+    // If writing fails, read_rdb() returns an error too. The error of the write names the cause, so
+    // it is returned first.
     if (auto sound = stream.status(); !sound) return sound.error();
     if (!read) return in_source(read.error());
     return stream.finish();

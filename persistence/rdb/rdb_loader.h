@@ -3,7 +3,7 @@
 // KeyspaceLoader: inserts the content of a snapshot into a keyspace.
 //
 // Invariants: an existing key is an error, and so is a database that does not exist. After an error
-// the keyspace contains part of the snapshot, so load into a fresh one.
+// the keyspace contains only a part of the snapshot and must be discarded.
 // Thread safety: entry() may be called from any thread and takes the key's stripe. size_hint() may
 // be called by one thread at any time and takes all stripes. The other members may be called by one
 // thread while no thread is in entry().
@@ -25,9 +25,9 @@ namespace persistence {
 
 class KeyspaceLoader : public RdbVisitor {
  public:
-  // Keys that have expired at `now_ms` are dropped. With kIgnoreExpiry such keys are kept. Replicas
-  // and the base of an append log need this. `access_clock_s` is the current time in seconds, by
-  // the clock that records when keys were last used.
+  // Keys that have expired at `now_ms` are dropped. With kIgnoreExpiry expired keys are kept, as
+  // replicas and the base of an append log require. `access_clock_s` is the current time in
+  // seconds, by the clock that records when keys were last used.
   KeyspaceLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms, uint32_t access_clock_s = 0)
       : keyspace_(keyspace), now_ms_(now_ms), access_clock_s_(access_clock_s) {}
 

@@ -154,8 +154,8 @@ bool RdbReader::key_attribute(uint8_t opcode) {
     default:
       return false;
   }
-  // An expiry before 1970 is replaced by 0, a time that has passed as well. A negative number is
-  // not kept, because -1 would mean no expiry.
+  // An expiry before 1970 is replaced by 0, which is also in the past. A negative number is not
+  // kept, because -1 would mean no expiry.
   attributes_.expires_at_ms = std::max<int64_t>(attributes_.expires_at_ms, 0);
   return true;
 }

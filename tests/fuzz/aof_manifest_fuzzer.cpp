@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Aborts if an accepted manifest changes when it is written and read again. Also aborts if a change
-// by its functions gives a manifest that is not accepted.
+// Aborts if an accepted manifest changes when it is written and read again. Also aborts if a member
+// function of the manifest changes it so that it is no longer accepted.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Aborts if two equivalent operations on Bloom filters give different results. The pairs are
-// portable and SIMD kernels, a filter and its clone, and adding or deleting in batches and one by
-// one.
+// Aborts if two equivalent operations on Bloom filters give different results. It compares portable
+// kernels with SIMD kernels, filters with their clones, and batches of additions or deletions with
+// single ones.
 //
 // The first byte of an input chooses the layout, whether the filter scales and whether it has a
 // window. The second chooses the capacity, the third the error rate. Each further byte is an item
@@ -44,8 +44,8 @@ bool same_bits(const ScalableFilter& left, const ScalableFilter& right) {
   return true;
 }
 
-// Equal bytes of an input give equal items. Neighbouring bytes are included, so that enough items
-// differ to fill layers.
+// Each byte of an input gives an item: the byte, and the bytes before it in its group of four. So
+// items may repeat, but enough items differ to fill layers.
 std::vector<ItemHash> hashes_of(std::span<const uint8_t> bytes, const ItemHasher& hash) {
   std::vector<ItemHash> hashes;
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -103,8 +103,8 @@ void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes)
   for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
     const auto group = hashes.subspan(start, std::min(kGroupItems, hashes.size() - start));
     std::array<bool, kGroupItems> left_found{}, right_found{};
-    // Looks up in a list that contains the array twice, then in the array alone, because lists of
-    // several arrays use another loop.
+    // Looks the items up in a list that contains the array twice, and then in the array alone. The
+    // kernels use one loop for several arrays, and another loop for a single array.
     const std::array left_views{ArrayView{left.words(), geometry},
                                 ArrayView{left.words(), geometry}};
     const std::array right_views{ArrayView{right.words(), geometry},

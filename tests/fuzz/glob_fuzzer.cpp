@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads a pattern and a text, split at the first line end. Compares core::Glob with the naive
-// model, where that is fast enough, and with its own shortcuts.
+// Reads a pattern and a text, split at the first line end. Aborts if the shortcut of core::Glob for
+// prefixes gives another result than the whole match. For short inputs, also aborts if the naive
+// model, which is slow, gives another result.
 //
 // The first byte of an input chooses whether case matters.
 #include <algorithm>

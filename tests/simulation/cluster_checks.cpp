@@ -35,8 +35,8 @@ void ClusterModel::check(Node& node) {
   if (epoch == facts.serving_epoch) return;
   facts.serving_epoch = epoch;
   const Node* const former = std::exchange(facts.serving, &node);
-  // A leader whose log fails hands over. If etcd refuses the handover, the leader leads again in a
-  // new epoch, so `former` may be the same node.
+  // A leader whose log fails hands over. If etcd refuses the handover, the same node leads again in
+  // a new epoch. No other node may begin to lead while its log fails.
   if (!node.log_works && &node != former) {
     return fail(node.id + " begins to lead and its log fails");
   }

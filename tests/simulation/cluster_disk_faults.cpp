@@ -15,7 +15,7 @@ namespace {
 // Duration for which an append log fails. After half of it, a leader with a failing log must have
 // handed over.
 constexpr int64_t kLogFailsUs = 16 * kSecond;
-constexpr int64_t kHandOver = 9;  // the kind of fault_at_node() that hands a shard over
+constexpr int64_t kHandOver = 9;  // fault_at_node() hands a shard over if `kind` is 9
 
 }  // namespace
 
@@ -90,7 +90,7 @@ void ClusterModel::fail_logs() {
     const auto number = static_cast<size_t>(pick(0, static_cast<int64_t>(replicas.size()) - 1));
     if (chance(0.7)) fail_log(*by_id_.at(replicas[number]));
     const bool is_planned = options_.members == 2 || chance(0.3);
-    // A leader that names a successor has learned of the failure. A leader may die before.
+    // The leader hands over after a second, when it knows which log has failed. It may die earlier.
     at(is_planned ? kSecond : pick(0, kSecond), [this, &leader, is_planned] {
       if (is_planned) return chance(0.5) ? fault_at_node(leader, kHandOver) : end(leader);
       if (chance(0.7)) return fail_log(leader);

@@ -200,7 +200,8 @@ void ClusterModel::watch(Node& node) {
   });
 }
 
-// Gives the node what etcd had. `version` is the version of the live nodes.
+// Gives the node the topology and the set of live nodes that etcd had. `version` is the version of
+// this set.
 void ClusterModel::take_news(Node& node, const TopologyVersion& topology,
                              const std::optional<IdSet>& alive, uint64_t version) {
   const int64_t clock_us = node.clock(now_us_);
@@ -259,7 +260,7 @@ void ClusterModel::call_etcd(Node& node, std::function<Work(Node&)> carry_out, W
     if (!etcd_stalls_) return;
     way_us = etcd_down_until_us_ - now_us_ + pick(0, 50 * kMs);
   }
-  // A call that was sent to etcd arrives even if the node dies before.
+  // A call that was sent to etcd arrives even if the node dies in the meantime.
   at(way_us, [this, call, &node, is_reliable, life = node.life, carry_out = std::move(carry_out)] {
     Work answer = carry_out(node);
     const bool is_lost = is_cut(node, nullptr) || (!is_reliable && chance(0.005));

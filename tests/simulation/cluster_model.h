@@ -34,22 +34,22 @@ inline constexpr int64_t kSecond = 1000 * kMs;
 // violates an invariant. The comments describe the wrong behaviour.
 enum class Mutation : uint8_t {
   kNone,
-  kNoWait,                // a new leader acknowledges at once
-  kPermitFromReply,       // a permit's time starts at the answer, not at the request
-  kLeaseIsPermit,         // a leader serves while its lease is kept alive
+  kNoWait,                // a new leader acknowledges writes without waiting first
+  kPermitFromReply,       // a permit's time is counted from etcd's answer, not from the request
+  kLeaseIsPermit,         // a leader serves without a permit while its lease is kept alive
   kStaleReads,            // a permit is confirmed by an etcd member that lags
-  kSilenceIsPromise,      // a member that does not answer counts as if it had promised
+  kSilenceIsPromise,      // a silent member counts as if it had promised to start no takeover
   kForgetsEpoch,          // a restart forgets the epoch
   kSuccessorNeverWaits,   // a new leader assumes that the former leader has resigned
   kPromiseBlocksNothing,  // promises expire immediately, so leaders change needlessly
   kAbsentMayLead,         // a leader serves without a key alive/<id> in etcd
   kLeavesLate,            // a replica counts as in sync for seconds after its link ends
   kRevokesEarly,          // an ending leader revokes its lease before its data are safe
-  kIgnoresRewind,         // a node ignores a document of a lower revision in a restored etcd
+  kIgnoresRewind,         // a node ignores the topology of a restored etcd if its revision is lower
   kLeadsEmpty,            // a leader that lost its disk claims to have all data
   kMovedWhileNamed,       // a member that is about to lead redirects clients
-  kServesBeforeRole,      // a leader acknowledges before its server has the role
-  kThreadLoads,           // the thread that keeps the lease waits for a load
+  kServesBeforeRole,      // a leader acknowledges before its server has the role of a leader
+  kThreadLoads,           // the thread that keeps the lease waits while the node loads a snapshot
   kFirstRegistered,       // a restarted leader does not report its position
   kAsksNoMember,          // a leader assumes that no power cut has shortened its log
   kCandidateWithoutLog,   // a member ignores that its append log fails

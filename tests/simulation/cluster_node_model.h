@@ -40,7 +40,7 @@ struct ClusterModel::Node {
   // The node's role in replication. After the Member has requested a role, it takes some time until
   // the node has this role.
   uint64_t roles = 0;  // number of roles that the Member has requested
-  uint64_t load = 0;   // number of snapshot loads that the node has started or abandoned
+  uint64_t load = 0;   // Number of snapshot loads that the node has started or abandoned.
   // Time at which the load of a snapshot ends; 0 if the node loads none.
   int64_t loads_until_us = 0;
   std::string follows;

@@ -110,7 +110,7 @@ void ClusterModel::replicate(Node& node) {
     auto log = std::make_shared<Log>(self.log);
     at_node(node, delay(), [this, log, epoch, from = self.id](Node& replica) {
       if (replica.follows != from || replica.follows_epoch != epoch) return;
-      if (!replica.log_works) return;  // it stops reading
+      if (!replica.log_works) return;  // a replica whose log fails stops reading
       replica.heard_us = now_us_;
       const bool goes_on = is_prefix(replica.log, *log);
       // The leader's answer is late: the replica already has more of the leader's log.

@@ -50,7 +50,7 @@ class LeaderFixture : public CommandTest {
       pollfd waited{ends[1], POLLIN, 0};
       return ::poll(&waited, 1, 0) > 0;
     }
-    // Waits for a second, in which the leader's thread reads the clock several times. Returns true
+    // Waits for up to 1 s, in which the leader's thread reads the clock several times. Returns true
     // if bytes arrive or the connection is closed.
     bool hears_more() const {
       pollfd waited{ends[1], POLLIN, 0};

@@ -2,8 +2,8 @@
 //
 // ListenerFixture: runs a listener on free ports of 127.0.0.1, with one I/O thread.
 //
-// Thread safety: belongs to one thread, in addition to the listener's I/O thread. While the
-// listener serves, tests must send commands through its sockets.
+// Thread safety: only the test's thread may call the members; the listener's I/O thread runs at the
+// same time. While the listener serves, tests must send commands through its sockets.
 #pragma once
 
 #include <gtest/gtest.h>

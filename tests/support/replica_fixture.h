@@ -8,7 +8,7 @@
 //
 // Time does not pass for the link, nor for the clients: periodic ACKs and timeouts occur only after
 // advance_ms().
-// Thread safety: belongs to one thread, in addition to the link's thread.
+// Thread safety: only the test's thread may call the members; the link runs on a thread of its own.
 #pragma once
 
 #include <fmt/format.h>

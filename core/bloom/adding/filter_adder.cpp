@@ -101,8 +101,8 @@ class ScalableFilter::Adder {
     return filter_.rotate({next, window.start_of(next)});
   }
 
-  // True if adding the item does not change the window, because a layer that an add checks contains
-  // the item.
+  // True if adding the item would not change the window, because the item is already in one of the
+  // layers that an add checks.
   template <class Layout>
   bool is_add_without_effect(ItemHash hash) const {
     const std::span<const Layer> all = filter_.layers();

@@ -52,7 +52,7 @@ class ArrayMemory {
   // returned end may be touched too. REQUIRES: next_data() with the same array returned `offset`.
   uint64_t data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const;
 
-  // Bytes of all arrays that are not freed, touched or not.
+  // Bytes of all arrays that are not freed, including untouched pages.
   uint64_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
   // Bytes of freed arrays that stay in memory because a forked child may read them.
   uint64_t kept_bytes() const { return kept_bytes_.load(std::memory_order_relaxed); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BitArray: zeroed bits that a layer owns, from the heap when small and mapped when big.
+// BitArray: the bits that a layer owns, all zero at first. A small array is on the heap, a big
+// array is a separate mapping.
 //
 // Invariants: the bits after bit_count() up to the next multiple of 64 exist and are zero. Arrays
 // of kMappedBytes or more are mapped: they cost memory only for touched pages. A child process that

@@ -41,7 +41,7 @@ class PrivateMemory {
   // returned end may be touched too. REQUIRES: next_data() with the same array returned `offset`.
   uint64_t data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const;
 
-  // Bytes of all arrays that are not freed, touched or not.
+  // Bytes of all arrays that are not freed, including untouched pages.
   uint64_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
   // Resident bytes of all mapped arrays in this process, including pages that were only read.
   // Queries every page, which costs a few nanoseconds per page.

@@ -44,10 +44,10 @@ const MomentTable& distinct_table(unsigned line_bits) {
 class LineFill {
  public:
   LineFill(const LineModel& model, double item_count) : distinct_(distinct_table(model.line_bits)) {
-    // An item selects a given line Binomial(lines_per_lookup, 1 / line_count) times. So the
-    // probability that i given bits of the line are all clear is a binomial mixture with a closed
-    // form. The mixed terms are (1 - i/bits)^(bits per line x selections). Repeated differences of
-    // these probabilities over i give the probability that d given bits are all set.
+    // Together the items select a certain line Binomial(throws, 1 / line_count) times. The chance
+    // that i chosen bits of that line are all clear has a closed form. It is the mean of (1 -
+    // i/bits)^(bits per line x selections). Repeated differences of these chances over i give the
+    // chance that d chosen bits are all set.
     const double throws = item_count * model.lines_per_lookup;
     MomentRow set_chance{};
     for (unsigned i = 0; i <= kMaxMoment; ++i) {
@@ -64,8 +64,8 @@ class LineFill {
   double moment(unsigned q) const {
     double sum = 0;
     for (unsigned d = 1; d <= q; ++d) sum += distinct_[q][d] * set_chance_[d];
-    // The moment is at least mean_^q, by Jensen's inequality. For nearly empty lines this bound
-    // replaces the sum, which then consists of rounding errors.
+    // The moment is at least mean_^q, by Jensen's inequality. For a nearly empty line, rounding
+    // errors can make the sum smaller; this bound then replaces the sum.
     return std::clamp(sum, std::pow(mean_, int(q)), 1.0);
   }
 
@@ -93,8 +93,8 @@ Moments same_line_moments(const LineModel& model, double item_count) {
   return moments;
 }
 
-// Probability that a line of an item is a given line, and that the item has one of `bits` given
-// bits there.
+// Let B be any set of `bits` bits of one line. Returns the probability that a line drawn for an
+// item is this line and that the item has a bit of B there.
 double hit_chance(const LineModel& model, unsigned bits) {
   const double missed = std::pow(1 - double(bits) / model.line_bits, int(model.bits_per_line));
   return (1 - missed) / model.line_count;

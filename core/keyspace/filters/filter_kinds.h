@@ -36,7 +36,7 @@ class FilterKinds {
   uint64_t total(bloom::LayoutId layout) const {
     return totals_[static_cast<size_t>(layout)].load(std::memory_order_acquire);
   }
-  // The key of the latest filter that was added when no other filter had the layout.
+  // The key of the latest filter of the layout that was added when the layout had no other filters.
   std::string first_key(bloom::LayoutId layout) const;
 
  private:

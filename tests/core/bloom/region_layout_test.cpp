@@ -187,7 +187,7 @@ TEST(RegionLayoutTest, AddedItemsAreFoundUntilRemoved) {
 }
 
 TEST(RegionLayoutTest, EqualPositionsOfOneItemAreNoCollision) {
-  // With two lines of five bits each, many items have a bit twice.
+  // With two lines of five bits each, many items have two bits at the same position.
   for (uint64_t number = 0; number < 2000; ++number) {
     Regions regions(2, 1e-9, 2);
     ASSERT_EQ(regions.insert(number), Insertion::kAdded);

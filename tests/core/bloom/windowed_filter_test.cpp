@@ -117,8 +117,8 @@ class TimeModel {
     now_ms_ += ms;
     elapsed_ms_ += ms;
   }
-  // Sets the clock back. The server checks for due rotations several times a second, so it does
-  // this once shortly before the clock jumps, and once shortly after it.
+  // Sets the clock back. The server checks for due rotations several times a second. So this
+  // function performs a due rotation just before the clock jumps, and another one just after it.
   void jump_back() {
     rotate_by_leader();
     now_ms_ -= static_cast<int64_t>(random_() % (4 * shape_.length));
@@ -159,8 +159,8 @@ class TimeModel {
       if (age_ms <= length) {
         ASSERT_TRUE(found) << item << " of age " << age_ms;
       }
-      // After each jump of the clock back, the newest generation may accept items for one more
-      // step.
+      // A generation accepts items for one `step`. After each jump of the clock back, the newest
+      // generation may accept items for a further step.
       const int64_t jumps = jumps_ - known.jumps;
       if (age_ms <= length + step * (1 + jumps)) {
         ++it;

@@ -162,7 +162,7 @@ TEST_F(KeyspaceTest, ScanReleasesTheLockAfterEachStripe) {
   size_t visited = 0;
   size_t reported = 0;
   const auto visitor = [&](const Entry&) { ++visited; };
-  // The thread blocks if the scan still holds a lock. The limit of 20 s then lets the test fail.
+  // The thread blocks if the scan still holds a lock. The test then fails after 20 s.
   const auto unlocked = [&] {
     EXPECT_GT(visited, reported);
     reported = visited;

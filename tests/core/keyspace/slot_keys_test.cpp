@@ -39,7 +39,7 @@ TEST_F(SlotKeysTest, KeysOfASlotAreFound) {
   for (int i = 0; i < 2000; ++i) add(fmt::format("k{}", i));
   for (int i = 0; i < 100; ++i) {
     add(fmt::format("{{foo}}{}", i));
-    // The listing is complete while the table grows.
+    // The listing is complete even while the table grows.
     ASSERT_EQ(names_in(slot_of("foo")).size(), static_cast<size_t>(i) + 1);
   }
   EXPECT_TRUE(names_in(slot_of("foo")).contains("{foo}99"));

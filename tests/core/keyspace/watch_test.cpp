@@ -109,7 +109,7 @@ TEST_F(WatchTest, SwapOfExpiredKeysIsNoChange) {
   EXPECT_FALSE(both->dirty);
   EXPECT_FALSE(leaves->dirty);
   EXPECT_TRUE(alive->dirty);
-  // The deletion of the expired key that the swap brought does not count as a change, either.
+  // If a swap has moved an expired key to this database, the deletion of the key is no change.
   keyspace_.find_for_write(0, keyspace_.ref("arrives"), kWatchNow);
   EXPECT_FALSE(arrives->dirty);
 }

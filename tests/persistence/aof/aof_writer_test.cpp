@@ -432,8 +432,8 @@ std::vector<std::string> found_after_crash(VirtualDisk& disk, const AofNames& na
   return found;
 }
 
-// A log is written with two rewrites. Each operation fails once, alone or with all later ones,
-// followed by a power cut. The values are a, b, c …; a base contains all values set before its
+// Each run writes a log with two rewrites. One disk operation fails, alone or with all later ones,
+// and then the power is cut. The values are a, b, c …; a base contains all values set before its
 // rotation.
 TEST_F(AofWriterTest, SyncedDataSurviveAnyFailure) {
   for (const bool all_behind : {false, true}) {

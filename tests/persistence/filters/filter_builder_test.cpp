@@ -49,8 +49,8 @@ TEST(FilterBuilder, FlippedBitsAreRejectedOrConsistent) {
   const auto flipped = [&random](std::string bytes) {
     const size_t at = random() % std::min<size_t>(bytes.size(), 300);
     bytes[at] ^= static_cast<char>(1U << random() % 8);
-    // In half of the calls, also flips the lowest bit of a byte, which may change a double by the
-    // smallest amount.
+    // Half of the calls also flip the lowest bit of a byte. If the byte is the lowest of a double,
+    // this changes the double by the smallest amount.
     if (random() % 2 == 0) bytes[random() % std::min<size_t>(bytes.size(), 300)] ^= 1;
     return bytes;
   };

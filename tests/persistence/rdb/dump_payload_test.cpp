@@ -56,7 +56,7 @@ TEST(DumpPayloadTest, KeyMetadataOfRedisIsDropped) {
   const std::string_view readable = widely_readable_dump(payload, scratch);
   EXPECT_EQ(readable, with_version("value", 10));
   // A payload with Valkey's version cannot contain key metadata. So the metadata bytes are returned
-  // as the beginning of the value, and a later check rejects their type byte.
+  // as the beginning of the value. A later check rejects the first of them as a type byte.
   EXPECT_EQ(checked_dump_body(with_version(meta + "value", 80)), meta + "value");
   EXPECT_EQ(checked_dump_body(with_version(meta.substr(0, 4), 13)), meta.substr(0, 4));
 }

@@ -64,8 +64,8 @@ TEST_F(CommandRulesTest, AllIsAllEvenWhenItIsPutTogether) {
   EXPECT_TRUE(rules_.allows_all());
   EXPECT_EQ(text_after({"+@all", "-get", "+get"}), "+@all");
   EXPECT_TRUE(rules_.allows_all());
-  // A user who may run every command of this version, one by one, may not run commands that a later
-  // version adds.
+  // These rules name each command of this version. They do not allow commands that a later version
+  // adds.
   text_after({"+get", "+set", "+select", "+config", "+ping"});
   EXPECT_FALSE(rules_.allows_all());
 }

@@ -256,8 +256,8 @@ TEST_F(ConfigTest, AppendOnlyNeedsAHook) {
   EXPECT_EQ(set({{"appendonly", "no"}}), "OK");
 }
 
-// Config::replace() must not call the callbacks for changes. REPLICAOF calls it while it holds a
-// lock that a callback may wait for.
+// Config::replace() must not call the callbacks for changes: the caller, REPLICAOF, holds a lock
+// that a callback may wait for.
 TEST_F(ConfigTest, TheServersOwnChangeWaitsForNoHook) {
   config_.on_change(OptionId::kTimeout, [this] {
     config_.replace(OptionId::kReplicaOf, "10.0.0.2 6380");

@@ -56,8 +56,8 @@ TEST(Rewrite, NoValueWritesALineOfItsOwn) {
   const std::string hostile = "x\nenable-debug-command yes\r\n\"'\\";
   for (const Option& option : option_table()) {
     if (option.kind != OptionKind::kString && option.kind != OptionKind::kList) continue;
-    // Options with a line writer are skipped, because their line writer asserts that the value is
-    // valid.
+    // Options with a function `line_writer` are skipped, because this function asserts that the
+    // value is valid.
     if (option.line_writer != nullptr) continue;
     const std::string text = rewrite("", {{std::string(option.name), hostile}});
     EXPECT_EQ(text.find("\nenable-debug-command"), std::string::npos) << option.name;

@@ -257,8 +257,8 @@ TEST_F(DispatcherTest, LookingAheadNotesWhatFollowsFromTheWords) {
   EXPECT_EQ(requests[0].key_hash, keyspace_.ref("a").hash);
   EXPECT_EQ(requests[0].preview.kind, 0U);
   EXPECT_NE(requests[1].preview.kind, 0U);
-  // The look-ahead must not hash an item whose hash depends on the filter, because the filter may
-  // be deleted before the command runs.
+  // look_ahead() must not hash an item whose hash depends on the filter, because the filter may be
+  // deleted before the command runs.
   EXPECT_EQ(requests[2].preview.kind, 0U);
   EXPECT_EQ(requests[3].command, nullptr);
   EXPECT_EQ(requests[4].command, registry_->find("ping"));

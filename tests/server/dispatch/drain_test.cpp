@@ -11,7 +11,8 @@
 namespace server {
 namespace {
 
-// A drain ends when all threads have been visited. The test calls pass() to simulate that.
+// A drain visits every I/O thread, and ends after the last visit. The test calls pass() to simulate
+// the end of the last visit.
 class DrainTest : public ::testing::Test {
  protected:
   DrainTest() {

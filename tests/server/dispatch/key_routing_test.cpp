@@ -62,8 +62,8 @@ TEST_F(KeyRoutingTest, KeysOfOthersAreMoved) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
 }
 
-// The server hashes the keys of all commands in a pipeline ahead. It then knows the slot of a key
-// before it runs the command.
+// Before the server runs the commands of a pipeline, it hashes the keys of all of them. So it knows
+// the slots of these keys beforehand.
 TEST_F(KeyRoutingTest, PipelinesAreRoutedAsSingleCommandsAre) {
   const std::vector<std::vector<std::string_view>> commands = {{"SET", "bar", "1"},
                                                                {"GET", "foo"},

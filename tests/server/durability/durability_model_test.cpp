@@ -476,7 +476,7 @@ class World {
   std::vector<State> states_;
   size_t safe_ = 0;       // index of the oldest state that is valid after a power cut and a restart
   size_t written_ = 0;    // index of the oldest state that is valid after a kill and a restart
-  size_t least_ = 0;      // equals safe_ if a power cut precedes the next start, else written_
+  size_t least_ = 0;      // index of the oldest state that the next start may find
   size_t rewritten_ = 0;  // index of the state that the running rewrite saves
 
   // After failed syncs, files may have holes that no start detects. So the next start ends the run.

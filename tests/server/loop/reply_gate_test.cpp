@@ -130,8 +130,8 @@ TEST_F(ReplyGateTest, ManyBytesAreHandedOver) {
   EXPECT_EQ(two_->sent, many);
   EXPECT_EQ(two_->taken.view(), many);
   EXPECT_TRUE(gate_.replies().empty());
-  // The gate gives all bytes to the client's sink, even if the sink cannot send all of them at
-  // once.
+  // The reply gate gives all bytes to the client's sink, even if the sink cannot send all of them
+  // at once.
   two_->sent.clear();
   log_.end = 1;
   reply(one_, "c");

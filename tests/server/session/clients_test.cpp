@@ -94,7 +94,7 @@ TEST_F(ClientsTest, EvictedClientsAreCountedAsTheyChange) {
   const auto big = add(900'000);
   EXPECT_TRUE(clients_.keep_below(500'000));
   // After a client is evicted, its memory may change until its I/O thread closes the connection.
-  // closing_bytes() must follow.
+  // closing_bytes() must include each change.
   big->output_buffer_capacity_bytes = 2'000'000;
   clients_.count_memory(*big);
   EXPECT_EQ(clients_.closing_bytes(), big->memory_bytes());

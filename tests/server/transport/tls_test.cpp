@@ -85,8 +85,8 @@ TEST_F(TlsTest, TheSameNameAgainReadsTheFileAgain) {
 TEST_F(TlsTest, ABadFileChangesNothing) {
   ASSERT_TRUE(turn_on());
   const auto before = tls_.server_context();
-  // renew() has encrypted the key in the same files, so neither the new files nor the old files can
-  // be loaded.
+  // renew() replaces the key file by an encrypted key, which cannot be loaded without a password.
+  // The second change names a certificate file that does not exist. Both changes must fail.
   identity_.renew("secret");
   EXPECT_FALSE(set({{"tls-cert-file", identity_.certificate_file()}}));
   EXPECT_FALSE(set({{"tls-cert-file", "absent"}, {"tls-auth-clients", "yes"}}));

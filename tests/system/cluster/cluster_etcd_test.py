@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests of faults in which etcd still runs. A connection to etcd stalls. etcd was restored from a
-backup, or replaced by an empty one. The topology was deleted from etcd.
+"""Tests faults in which etcd still runs: its connections stall, or its data are wrong. The data
+may be restored from a backup, empty, or without the topology.
 """
 
 import json

@@ -139,8 +139,8 @@ class ClusterFaultsTest(ClusterLoadTest):
                 self.assertTrue(acks, "it was served for a while")
         witness.stop()
         self.check_order(witness, old, new)
-        # Clients outside of the cut network see errors only from the shard whose leader was cut
-        # off.
+        # Clients that still reach the other servers see errors only from the shard whose leader was
+        # cut off.
         self.check_errors(cut, [ISLAND])
         self.wait_until_whole()
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Pairs of features that no other test of clusters crosses. Stale reads, save children, host names
-and the record of slots meet stalled links, transactions, failovers and restarts.
+"""Tests pairs of features that no other cluster test combines. Stale reads, child processes that
+save, host names, or the record of slots in etcd are one feature of a pair. Stalled links,
+transactions, failovers or restarts are the other.
 """
 
 import collections
@@ -45,7 +46,7 @@ class ClusterPairsTest(ClusterTest):
     # Tests of stale replicas and stalled links.
 
     def start_pair_with_proxy(self, *options):
-        """Starts a leader, which others reach by a proxy, and its replica."""
+        """Starts a leader and its replica. Other processes reach the leader by a proxy."""
         self.etcd = self.start_etcd()
         servers = [self.start_node(self.etcd, index, *LOG, *options) for index in range(2)]
         for server in servers:
@@ -58,9 +59,9 @@ class ClusterPairsTest(ClusterTest):
         return leader, replica, proxy
 
     def test_stalled_link_makes_replica_stale(self):
-        """The link to a living leader carries no byte. The replica has a save child, and its
-        clients have transactions. Writes at the leader wait until the replica has left the list of
-        members in sync.
+        """The link to a living leader carries no byte. A child process of the replica saves, and
+        clients of the replica have transactions. Writes at the leader wait until the replica has
+        left the list of members in sync.
         """
         leader, replica, proxy = self.start_pair_with_proxy(
             *SLOW_SAVES, "--replica-max-staleness", "2000", "--repl-ping-replica-period", "1",
@@ -103,7 +104,7 @@ class ClusterPairsTest(ClusterTest):
             return [queued.text, executed.text.split()[0]]
         return executed
 
-    # Tests of save children.
+    # Tests of child processes that save.
 
     def start_save(self, server):
         with server.connect() as connection:
@@ -157,10 +158,12 @@ class ClusterPairsTest(ClusterTest):
             self.assertEqual(shown, [(b"localhost", server.port, address)
                                      for server in (leader, replica)])  # fmt: skip
 
-    # Tests of the record of slots.
+    # Tests of the record of slots in etcd.
 
     def create(self, shards):
-        """Starts leaders without replicas. The tool makes the cluster, and records the slots."""
+        """Starts leaders without replicas. bloomery-cluster makes the cluster, and records its
+        slots in etcd.
+        """
         self.etcd = self.start_etcd()
         servers = [self.start_node(self.etcd, index, *LOG) for index in range(shards)]
         for server in servers:
@@ -191,14 +194,16 @@ class ClusterPairsTest(ClusterTest):
             return [row[:2] for row in connection.call("CLUSTER", "SLOTS")]
 
     def move_slots(self):
-        """Changes the slots in etcd by hand, without the record."""
+        """Changes the slots in etcd's topology by hand, but not in the record of slots."""
         document = self.topology()
         document["shards"]["s1"]["slots"] = "0-8190"
         document["shards"]["s2"]["slots"] = "8191-16383"
         self.etcd.control("put", TOPOLOGY, json.dumps(document))
 
     def test_moved_slots_survive_no_rolling_restart(self):
-        """All servers restart while etcd has slots without a record, and none adopts them."""
+        """All servers restart while etcd's topology has other slots than the record of slots. No
+        server adopts the other slots.
+        """
         servers = self.create(2)
         record, slots = self.record(), self.slots_of(servers[0])
         self.assertTrue(record)
@@ -220,8 +225,8 @@ class ClusterPairsTest(ClusterTest):
         self.assertEqual(self.record(), record)
 
     def test_restored_etcd_keeps_the_record(self):
-        """etcd gets a backup from before the tool recorded the slots. `recover` records them again,
-        and the servers refuse other slots.
+        """etcd is restored from a backup that is older than the record of slots. `recover` writes
+        the record again, and the servers refuse other slots.
         """
         servers = self.start_cluster(2)
         for server in servers:

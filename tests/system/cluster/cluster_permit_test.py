@@ -25,8 +25,8 @@ class Writer(threading.Thread):
         self.servers = [only] if only else servers
         self.only = only
         self.prefix = prefix
-        self.acknowledged = []  # tuples (key, port, time sent, time acknowledged)
-        self.refused = []  # pairs (time, text of the error)
+        self.acknowledged = []  # Tuples (key, port, time sent, time acknowledged).
+        self.refused = []  # Pairs (time, text of the error).
         self.tried = 0
         self.is_ending = threading.Event()
         self.connection = None

@@ -211,8 +211,8 @@ class ClusterRestartsTest(ClusterTest):
         self.assertNotIn("refuses writes", self.tool("status"))
 
     def test_replica_with_a_full_disk_gets_no_shard(self):
-        """The replica has acknowledged all of the stream, and its log fails. No planned change of
-        the leader names it.
+        """The replica has acknowledged the whole stream, but its log fails. No planned change of
+        the leader may choose this replica.
         """
         if NO_MOUNTS:
             self.skipTest(NO_MOUNTS)
@@ -260,7 +260,7 @@ class ClusterRestartsTest(ClusterTest):
         )
 
     def check_refuses_shard(self, replica):
-        """Checks that the leader leads alone, and that no failover names the replica."""
+        """Checks that only the leader is in sync, and that each failover to the replica fails."""
         alone = [f"{1:040x}"]
         wait_until(lambda: self.topology()["shards"]["s1"]["insync"] == alone, "it leads alone")
         self.assertRegex(self.tool("status"), rf":{replica.port} +replica +refuses writes")

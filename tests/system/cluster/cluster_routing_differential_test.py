@@ -90,8 +90,8 @@ class ClusterRoutingDifferentialTest(ClusterTest):
                 self.assertEqual(*answers)
 
     def test_random_commands(self):
-        """Sends random commands with keys of one slot and of several slots, transactions, WATCH,
-        and shard channels."""
+        """Sends random commands, also in transactions, with WATCH, and on shard channels. The keys
+        of a command are in one slot or in several slots."""
         rng = self.rng
 
         def key():

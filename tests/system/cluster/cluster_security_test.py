@@ -43,7 +43,7 @@ class ClusterSecurityTest(ClusterTest):
         return path
 
     def start_servers(self, etcd, directories, *more, first=0):
-        """Starts a server in each directory; None is a temporary one."""
+        """Starts a server in each directory; None stands for a temporary directory."""
         servers = []
         for index, directory in enumerate(directories, first):
             port = free_port()
@@ -151,7 +151,7 @@ class ClusterSecurityTest(ClusterTest):
         self.assertIn(target()[1], [server.port for server in servers])
 
     def test_backup_is_restored_with_users_and_tls(self):
-        """Clients of both clusters use a renamed command."""
+        """BF.ADD is renamed in the cluster that is backed up and in the restored cluster."""
         renamed = ("--rename-command", "BF.ADD", "ADD")
         servers = self.start_secured_cluster(2, *renamed)
         writer = self.connect_as_app(servers[0])

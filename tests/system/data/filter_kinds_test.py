@@ -79,17 +79,17 @@ class FilterKindsTest(ServerTest):
         return int(info(connection, "memory")["used_memory"])
 
     def add_all(self, connection, key, items):
-        """Returns the replies of BF.MADD. The server measures its memory ten times a second, and
-        compares the last result with maxmemory. INFO makes it measure again, because the last
-        result may include the memory of a digest."""
+        """Returns the replies of BF.MADD. The server compares maxmemory with its last measurement
+        of memory, which may include the memory of a digest. So INFO first makes it measure again.
+        """
         self.used_memory(connection)
         replies = connection.call("BF.MADD", key, *items)
         self.assertIsInstance(replies, list)
         return replies
 
     def refuse_growth(self, connection, kind, layers, numbers):
-        # Memory is measured right before the growth. Threads that only start the server may end and
-        # free their memory at any time before, which may be as much as a layer uses.
+        # Memory is measured right before the growth, because threads that run only while the server
+        # starts may end at any time before. They may free as much memory as a layer uses.
         self.nearly_fill(connection, kind, numbers)
         self.assertEqual(layer_count(connection, kind), layers)
         layer_bytes = connection.call("MEMORY", "USAGE", kind) // layers

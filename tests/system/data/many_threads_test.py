@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""16 I/O threads run all kinds of commands that involve several threads, at the same time. The load
-uses one hot filter, many keys, transactions, pub/sub, monitors and killed clients. Meanwhile
+"""Tests 16 I/O threads that run all kinds of commands which involve several threads. The load uses
+one hot filter, many keys, transactions, pub/sub, monitors and killed clients. Meanwhile
 options change, snapshots and append log rewrites run, keys expire, and databases are swapped and
 flushed.
 
 The test compares exact counts: no acknowledged write may be lost or applied twice. This holds at
 the end and after a restart from the append log. ThreadSanitizer runs this test too.
 
-BLOOMERY_TIER=long makes it twenty times as long; BLOOMERY_SEED replays its random choices, but not
-the order in which the threads run.
+BLOOMERY_TIER=long makes the test twenty times as long. BLOOMERY_SEED replays its random choices,
+but not the order in which the threads run.
 """
 
 import concurrent.futures
@@ -50,9 +50,9 @@ class ManyThreadsTest(ServerTest):
         self.seed = seed_from_environment()
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-threads-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
-        self.failed = threading.Event()  # set by the first failure, which ends all workers
-        self.failures = []  # later failures may be consequences of the first one
-        self.victims = queue.Queue()  # ids of clients that another worker kills
+        self.failed = threading.Event()  # Set by the first failure, which ends all workers.
+        self.failures = []  # Later failures may be consequences of the first one.
+        self.victims = queue.Queue()  # Ids of clients that another worker kills.
 
     def start(self):
         options = ("--io-threads", IO_THREADS, "--appendonly", "yes")

@@ -272,8 +272,8 @@ class ServerDifferentialTest(ServerTest):
         return compare is not None and compare(ours, theirs)
 
     def logical(self, server, number):
-        """Returns a name for the connection with this client id, which is the same for both
-        servers. Returns the number itself if no connection has it."""
+        """Returns a name for the connection with this client id. The name is the same for both
+        servers. If no connection has this id, returns the id itself."""
         for index, client in enumerate(self.clients):
             if client.ids[server] == number:
                 return f"connection {index}"

@@ -119,7 +119,7 @@ class WindowTest(ReplicaTest):
         leader.crash()
 
         # A server that starts as a replica rotates no window by itself. So after the start its data
-        # must equal those that the leader had when it was killed.
+        # must equal the data of the killed leader.
         server = self.start_logged("--replicaof", f"127.0.0.1 {free_port()}")
         again = self.connect(server)
         wait_until(lambda: info(again, "persistence")["loading"] == "0", "the data")

@@ -232,8 +232,8 @@ class ShutdownTest(ServerTest):
             self.assertRegex(str(reply), "append log is in use")
 
     def test_start_waits_for_the_child_of_a_killed_server(self):
-        """A start waits for the child process of a killed server. Until the child first runs, the
-        child holds the lock of the data directory and the server's sockets.
+        """A start waits for the child process of a killed server. The child inherits the lock of
+        the data directory and the server's sockets, and closes them only when it first runs.
         """
         path = self.directory / "server.sock"
         addresses = ("--unixsocket", path, "--http-port", free_port())

@@ -50,7 +50,7 @@ class TakeoverTest(VectorChecks, ServerTest):
         source = VECTORS / vendor / log / "appendonlydir"
         shutil.copytree(source, self.directory / "appendonlydir", dirs_exist_ok=True)
         # The test starts the server twice. The first start loads the append log of RedisBloom or
-        # valkey-bloom. The second start also loads the commands that the first one appended.
+        # valkey-bloom. The second start also loads the commands that the first server appended.
         for _ in range(2):
             server, connection = self.serve("--appendonly", "yes")
             changed = ("tiny", "scaled") if log.endswith("rewritten") else ()

@@ -2,7 +2,7 @@
 """The building blocks of the system tests.
 
 Each folder of tests has a symbolic link to this package, so that a test file also runs by itself.
-This file exports the names that most tests need. Tests import the other names from their modules.
+This file exports the names that most tests need. Tests import other names from the modules below.
 
 | module | building block |
 | --- | --- |

@@ -150,6 +150,7 @@ class BrowserTest(ServerTest):
         try:
             self.browse(*arguments, signs=str(signs.folder), **more)
         finally:
-            for step in steps:  # ends the waits for steps that a failed check has not reached
+            # A failed check does not reach its later steps, but the thread waits for their files.
+            for step in steps:
                 (signs.folder / step).touch()
             follower.join()

@@ -304,9 +304,9 @@ class ClusterLoadTest(ClusterTest):
         self.assertEqual(late, [], f"the new leader acknowledged first at {first}")
 
     def check_present(self):
-        """Checks that the cluster has all writes acknowledged since the last check. Omits writes
-        that a leader may not have replicated before it died. Returns the number of acknowledged
-        writes.
+        """Checks that the cluster has all writes that were acknowledged after the last check.
+        Skips the writes that a leader may not have replicated before it died. Returns the number of
+        writes that were acknowledged after the last check.
         """
         total = 0
         for lane in range(SHARDS):

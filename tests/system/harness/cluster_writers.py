@@ -166,9 +166,9 @@ class Clients:
 
 
 class RedisPy:
-    """Writes with python3-redis. After a known node dies, every call of version 4.3.4 fails
-    ("cannot pickle"). Then this class creates a new client, as a supervisor would restart a
-    program."""
+    """Writes with python3-redis. After a node of the cluster dies, every call of python3-redis
+    4.3.4 fails ("cannot pickle"). Then this class creates a new client, as a supervisor would
+    restart a program."""
 
     OPTIONS = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
 

@@ -47,8 +47,8 @@ TTL_COMMANDS = {b"TTL", b"PTTL", b"EXPIRETIME", b"PEXPIRETIME"}
 
 
 class CommandStream:
-    """Generates commands that depend only on `rng` and on the time when the stream is created.
-    Absolute expiries are relative to this time, which is rounded down to seconds.
+    """Generates commands that depend only on `rng` and on the time when the stream is created. An
+    absolute expiry is a duration after this time, which is rounded down by one to two seconds.
     """
 
     def __init__(self, rng):
@@ -239,8 +239,8 @@ class CommandStream:
 
     def setrange_command(self):
         offset = self.rng.choice([0, 1, 5, 44, 200, -1, 536870912, 2**32, MAX_I64, -(2**63)])
-        # A string has at most 536870912 bytes. At this offset the test needs a value that is not
-        # empty, because only such a value exceeds the maximum and gives an error.
+        # A string has at most 536870912 bytes. At the offset 536870912 the value must not be empty,
+        # so that the string would exceed the maximum and both servers reject the command.
         value = self.value() or b"z" if offset == 536870912 else self.value()
         return ["SETRANGE", self.key(), offset, value]
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Network namespaces, one for each node, which a test can cut off. A bridge in a further namespace
-connects them.
+"""Runs each node in a network namespace of its own, so that a test can cut off the node. A bridge
+in a further namespace connects the nodes.
 
-The test process stays outside and has an address in the same network. If the machine allows no
-namespaces, LocalNetwork puts every node on 127.0.0.1, and no node can be cut off.
+The test process is in none of these namespaces, but has an address in the nodes' network. If the
+machine allows no namespaces, LocalNetwork puts every node on 127.0.0.1, and no node can be cut off.
 """
 
 import itertools

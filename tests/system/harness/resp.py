@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A raw RESP2/RESP3 client: sends given bytes and keeps the reply's exact bytes.
+"""A raw RESP2/RESP3 client: sends any bytes, and keeps the exact bytes of each reply.
 
 Real client libraries hide the exact reply; tests that compare byte for byte use this client. A
 parsed reply is bytes for strings (Simple for `+`), int, None, float, bool, list, dict, set, Push,
@@ -116,7 +116,7 @@ class Connection:
         return bool(self._buffer) or bool(select.select([self.socket], [], [], timeout_s)[0])
 
     def read_to_end(self):
-        """Returns all bytes until the server closes; an abortive close counts as the end too."""
+        """Reads until the server closes or resets the connection. Returns all unread bytes."""
         try:
             while self._receive():
                 pass

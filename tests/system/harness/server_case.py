@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""ServerTest: the test case that starts servers, and stops and checks each when the test ends."""
+"""ServerTest: a test case that starts servers. When the test ends, it stops and checks them."""
 
 import os
 import pathlib

@@ -18,8 +18,8 @@ PIPELINE = 350
 
 
 class Gate:
-    """A closed gate pauses the loads between two rounds. At that point each kind of load always has
-    the same amount of data in the server, except for expired keys.
+    """Pauses all loads while the Gate is closed. A load pauses only between two of its rounds. At
+    that point the load always has the same amount of data in the server, except for expired keys.
     """
 
     def __init__(self):
@@ -113,7 +113,7 @@ class BloomBatches(Load):
 
 
 class GrowingFilter(Load):
-    """Adds 64,000 items to a filter with a capacity of 1,000, so that the filter grows."""
+    """Adds about 64,000 items to a filter with a capacity of 1,000, so that the filter grows."""
 
     def round(self):
         self.send([("UNLINK", "grows"), ("BF.RESERVE", "grows", 0.001, 1000)])
@@ -193,8 +193,8 @@ class Windows(Load):
         for key in ("window:time", "window:items"):
             (added,) = self.send([("BF.MADD", key, *items)])
             (known,) = self.send([("BF.MEXISTS", key, *items)])
-            # A filter without REFRESH does not store an item that it finds by error. The bits found
-            # may be in a generation that soon expires, so such an item is not checked.
+            # A filter without REFRESH does not store an item that is a false positive. A generation
+            # that makes the item found may soon expire, so such an item is not checked.
             promised = known if key == "window:time" else itertools.compress(known, added)
             assert all(promised), "an item is forgotten before its window has passed"
         self.stopping.wait(0.02)

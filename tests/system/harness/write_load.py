@@ -34,7 +34,7 @@ ANY_COUNT = (0, 1 << 60)
 
 
 def is_uncertain(reply):
-    """Returns whether the reply reports a failed log: the server may keep or lose such a write."""
+    """Returns whether the reply reports a failed append log. Such a write may be kept or lost."""
     return isinstance(reply, ErrorReply) and reply.text.startswith("IOERR")
 
 
@@ -186,7 +186,7 @@ class Writer:
         # The server's state at the last check(), and the writes that were sent since then.
         self.base = Model()
         self.steps = []
-        # Acknowledged items of each filter, except items that a BF.DEL has deleted or will delete.
+        # Acknowledged items of each filter, except items for which this writer has made a BF.DEL.
         self.items = {}
         self.window_items = {}  # for each filter with a window: all sent items, in order
         self.faults = []
@@ -298,7 +298,7 @@ class Writer:
 
     def check(self, connection, *, lost_since=None):
         """Returns the number of acknowledged writes that the server has lost. Only writes that were
-        acknowledged since `lost_since` may be lost. The writer continues from the server's state.
+        acknowledged since `lost_since` may be lost. Later checks start from the state found now.
         """
         if self.faults:
             raise AssertionError("; ".join(self.faults))
@@ -316,7 +316,7 @@ class Writer:
         return missing
 
     def find_prefix(self, actual, least):
-        """Returns the length of the longest prefix of writes whose model fits `actual`."""
+        """Returns the length of the longest prefix of writes that explains the values `actual`."""
         model = Model(self.base.values)
         keys = self.all_keys()
         wrong = {k for k in keys if not fits(model.values.get(k), actual.get(k))}
@@ -357,9 +357,9 @@ class Writer:
         return "\n".join(lines)
 
     def items_answered_since(self, since):
-        """Returns the items that writes acknowledged since `since` added to windows. Such items may
-        be lost although find_prefix() finds all writes, because any cardinality of a window is
-        accepted.
+        """Returns the items of filters with a window whose BF.INSERT was acknowledged at or after
+        the time `since`. The server may have lost such items even if find_prefix() finds no lost
+        write, because find_prefix() accepts any cardinality of these filters.
         """
         if since is None:
             return set()
@@ -387,7 +387,7 @@ class Writer:
 
 
 class Observer:
-    """Increments and reads a shared counter: a value that was seen must not be lost."""
+    """Increments and reads a shared counter, which must never fall below a value that was read."""
 
     KEY = "shared:counter"
 
@@ -410,7 +410,7 @@ class Observer:
         connection.send(encode("INCR", self.KEY) + encode("GET", self.KEY))
         replies = [connection.read_reply()[0] for _ in range(2)]
         with self.mutex:
-            # While the log fails, a value that is read may still be lost.
+            # While writes to the append log fail, the server may still lose a value that was read.
             if isinstance(replies[0], ErrorReply):
                 self.sent -= not is_uncertain(replies[0])
             else:

@@ -49,7 +49,9 @@ VARIANTS = {
 
 
 def merged(defaults, changes):
-    """Merges `changes` into `defaults` as Helm does: maps key by key; other values are replaced."""
+    """Merges `changes` into `defaults` as Helm does: merges maps key by key, and replaces all other
+    values.
+    """
     if not (isinstance(defaults, dict) and isinstance(changes, dict)):
         return changes
     return {**defaults, **{key: merged(defaults.get(key), changes[key]) for key in changes}}

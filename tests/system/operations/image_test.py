@@ -4,9 +4,9 @@ resulting image in every way that its entrypoint supports.
 
 Some steps differ from Docker's. The base image is not debian:12-slim, but debootstrap's minimal
 Debian without the paths that slim images exclude. The build stage does not compile: the test uses
-the program under test, because the CI has built the same preset. The Debian packages of the build
-stage must only exist. The test reads HEALTHCHECK, CMD, ENTRYPOINT and WORKDIR from the Dockerfile
-and executes them.
+the program under test, because the CI has built the same preset. The test does not install the
+Debian packages of the build stage, and only checks that they exist. The test reads HEALTHCHECK,
+CMD, ENTRYPOINT and WORKDIR from the Dockerfile and executes them.
 
 If the test cannot create or enter a root file system (no mirror, no rights), it is skipped with the
 reason.

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests the progress line on a terminal, which the server overwrites and keeps apart from the log.
+"""Tests the line that shows on a terminal how much of a file the server has loaded. The server
+erases this line before it prints a log line.
 """
 
 import os

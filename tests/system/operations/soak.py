@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Called by scripts/soak.sh, which describes it. Prints its measurements, and a verdict in the last
-line.
+"""Runs the soak for scripts/soak.sh, whose first comment describes it. Prints the measurements, and
+a verdict in the last line.
 """
 
 import argparse
@@ -70,7 +70,7 @@ class SoakServer(Process):
     def __init__(self, *options):
         self.http_port = free_port()
         super().__init__(SERVER, ["--http-port", self.http_port, "--hz", 50, *options])
-        self.samples = []  # memory of the server, once a second under load
+        self.samples = []  # the server's memory, measured once a second under load
         self.calm_samples = []
 
     def info(self, client, section):
@@ -128,8 +128,8 @@ class Soak:
         gate = soak_load.Gate()
         self.upkeep = soak_load.Upkeep(self.leader, gate, self.replica)
         busy = [kind(self.leader, gate) for kind in soak_load.KINDS] + [self.upkeep]
-        # A watcher polls the dashboard of a server. A watcher never pauses, because its gate stays
-        # open.
+        # A watcher polls the dashboard of a server. It never pauses, because it has a Gate of its
+        # own, which is never closed.
         watchers = [soak_load.Watcher(server, soak_load.Gate()) for server in self.servers.values()]
         self.loads = busy + watchers
         started = time.monotonic()

@@ -142,9 +142,9 @@ class ModelReplicaTest(ForeignReplicaTest):
             ])  # fmt: skip
 
     def run_model(self, layout, model):
-        """Applies the stream of a leader with this layout to the model. A replica of ours and a
-        reloaded append log must have the leader's data, although their configured layout differs.
-        Returns a client of the leader.
+        """Applies the stream of a leader, whose filters have the layout `layout`, to the model. Our
+        replica, and the leader after it reloads its append log, must have the same data, although
+        another layout is configured. Returns a client of the leader.
         """
         client = self.start_leader("--bf-layout", layout, "--appendonly", "yes")
         replica = self.attach()

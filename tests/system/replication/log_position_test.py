@@ -67,8 +67,8 @@ class LogPositionTest(ReplicaTest):
         causes at the leader.
         """
         before = self.syncs()
-        # A batch may be written to the log before the replica has applied all its commands. Then
-        # the log gets the position of the batch later.
+        # A batch may be written to the log before the replica has applied all commands of the
+        # batch. Then the position of the batch is written to the log later.
         wait_until(
             lambda: LAST_POSITION.search(self.newest_log(self.replica).read_bytes()),
             "the last command has a position",

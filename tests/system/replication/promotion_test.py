@@ -37,7 +37,7 @@ class Writer(threading.Thread):
         super().__init__(daemon=True)
         self.port = port
         self.name = name
-        self.confirmed = 0  # the writes with the numbers from 1 to this one are confirmed
+        self.confirmed = 0  # the writes from number 1 to this number are confirmed
         self.failure = None
         self.start()
 
@@ -76,7 +76,7 @@ class PromotionTest(ReplicaTest):
     def setUp(self):
         self.seed = seed_from_environment()
         self.rng = random.Random(f"{self.seed}/{self.id()}")
-        self.held = {}  # name of a writer: number of its writes that must survive
+        self.held = {}  # maps the name of a writer to the number of its writes that must survive
 
     def make_directory(self):
         directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-promotion-"))

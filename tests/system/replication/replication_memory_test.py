@@ -29,7 +29,8 @@ def peak_mb(server):
 
 
 class ChildWatcher(threading.Thread):
-    """Measures the peak of private memory of a server's child processes while the thread runs."""
+    """While this thread runs, it measures the peak of private memory of a server's child processes.
+    """
 
     def __init__(self, server):
         super().__init__(daemon=True)
@@ -121,7 +122,7 @@ class ReplicationMemoryTest(ReplicaTest):
             lambda: info(leader)["connected_slaves"] == "0"
             and memory("mem_filter_arrays_kept_for_child") == 0,
             "the replica is dropped and its child ends",
-            timeout_s=20,  # repl-timeout, which also drops replicas, is longer
+            timeout_s=20,  # less than repl-timeout, after which a replica is dropped in any case
         )
         self.assertLess(memory("used_memory"), with_filter - (40 << 20))
 

@@ -22,7 +22,7 @@ COMMON = ("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0")
 
 
 class Writer(threading.Thread):
-    """Sends writes of all kinds until stop(). While the leader is down, it retries to connect."""
+    """Sends writes of all kinds until stop(). While the leader is down, tries to reconnect."""
 
     def __init__(self, port, name, seed):
         super().__init__(daemon=True)

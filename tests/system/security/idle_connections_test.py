@@ -27,7 +27,9 @@ class IdleConnectionsTest(TlsTest):
         self.server = self.start_tls_server("--maxclients", COUNT + 300)
 
     def measure(self, connect):
-        """Returns the memory per connection of COUNT connections that were used once, then idle."""
+        """Makes COUNT connections by connect(), and leaves them idle. Returns the server's memory
+        per connection.
+        """
         warm = [connect() for _ in range(100)]
         before = self.server.resident_bytes()
         resting = [connect() for _ in range(COUNT)]

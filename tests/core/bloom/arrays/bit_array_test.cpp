@@ -286,7 +286,8 @@ TEST(BitArrayTest, DetachedArrayIsInvisibleToChildren) {
       }));
   EXPECT_EQ(array.words()[17], 47U);
   array.words()[17] = 42;
-  // The array that the parent creates must not overwrite the bits that the child has detached.
+  // After the child has called detach_from_children(), a new array of the parent must not overwrite
+  // the child's bits.
   EXPECT_TRUE(child_sees_no_change(
       array, [&] { (void)array.detach_from_children(); },
       [&] {

@@ -73,7 +73,7 @@ TEST(LineModelTest, FewLinesBehaveAsSimulated) {
   }
 }
 
-// Excludes nearly empty lines, whose error consists of rounding, 1e-15 per line.
+// Nearly empty lines are excluded: rounding alone changes their error rate by about 1e-15 per line.
 TEST(LineModelTest, ErrorFallsWithLinesAndRisesWithItems) {
   for (const unsigned lines_per_lookup : {1U, 2U, 5U, 16U}) {
     double last = 1;

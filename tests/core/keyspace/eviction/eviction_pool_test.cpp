@@ -41,7 +41,8 @@ class EvictionPoolTest : public ::testing::Test {
       return choice.candidate->key;
     }
   }
-  // Mean rank of the first 200 evicted keys among 1000, where k0 should be evicted first.
+  // Evicts 200 of the keys k0 to k999. Returns the mean of the numbers in their names. Keys with
+  // low numbers should be evicted first.
   double mean_rank(EvictionPolicy policy, size_t sample_size = 5) {
     double sum = 0;
     for (int i = 0; i < 200; ++i) sum += std::stod(evict(policy, sample_size).substr(1));

@@ -129,8 +129,8 @@ TEST_F(MemberTest, OlderTopologyConfirmsNothing) {
   EXPECT_EQ(member_->topology_fault(), TopologyFault::kOlder);
   EXPECT_EQ(member_->topology().revision, 11U);
   EXPECT_TRUE(member_->leads());
-  // The leader cannot renew its permit by the old topology. So it asks its replicas to promise that
-  // they start no takeover, as if etcd were unreachable.
+  // An older topology does not renew the leader's permit to serve writes. So the leader asks its
+  // replicas to promise that they start no takeover, as if etcd were unreachable.
   for (int i = 0; i < 5; ++i) pass(kTimes.ask_us);
   EXPECT_FALSE(all<AskPromise>().empty());
 }

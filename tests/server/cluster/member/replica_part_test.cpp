@@ -20,7 +20,7 @@ class ReplicaPartTest : public MemberTest {
   static constexpr int64_t kGraceUs = 300'000;
 
   // Removes the leader's key from etcd. The replica has never connected to the leader, so it asks
-  // the leader for its replication offset before a takeover. Returns this AskOffset.
+  // the leader for its replication offset before a takeover. Returns this request.
   AskOffset ask_leader() {
     replicate();
     see_alive({kB, kC});

@@ -109,8 +109,8 @@ TEST_F(BloomInsightCommandsTest, PlanIsFlatInResp2AndAMapInResp3) {
                 "%5\r\n" + fills);
 }
 
-// BF.PLAN reports how many bytes of a reserved array are resident after several shares of the
-// capacity were added. docs/bloom_math.md has the measurement.
+// BF.PLAN reports how many bytes of a filter's array are resident when the filter contains 0.001 %,
+// 0.1 % or 100 % of its capacity. docs/bloom_math.md has the measurement.
 TEST_F(BloomInsightCommandsTest, PlanTellsWhatIsResident) {
   const std::string reply = run({"BF.PLAN", "0.01", "200000000", "NONSCALING"});
   const auto resident_at = [&](const std::string& fill) {

@@ -123,8 +123,8 @@ TEST_F(BloomManyCommandsTest, MissingFilterDiffersFromMissingItem) {
   EXPECT_EQ(run({"BF.MEXISTS", "old", "x", "y"}), nils);
   EXPECT_EQ(run({"BF.KEXISTS", "3", "none", "a", "string", "x", "y"}),
             array({nils, row({1, 0}), row({0, 0})}));
-  // For a key that contains another type, BF.EXISTS returns 0. Only for a missing key it returns
-  // nil, unless bf-exists-missing-key is zero.
+  // For a key that contains another type, BF.EXISTS returns 0. For a missing key, BF.EXISTS returns
+  // nil, unless the option bf-exists-missing-key is set to "zero".
   EXPECT_EQ(run({"BF.EXISTS", "string", "x"}), integer(0));
   EXPECT_EQ(run({"BF.EXISTS", "a", "z"}), integer(0));
   client_->session->resp = protocol::RespVersion::kResp3;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters with a window, as seen by clients and journals.
+// Tests filters with a window: the replies to clients, and the commands in the journal.
 #include <gmock/gmock.h>
 
 #include "core/bloom/scalable_filter.h"

@@ -234,7 +234,7 @@ TEST_F(ClientTrackingCommandsTest, TheFirstOverlapIsReported) {
   EXPECT_GT(errors, 100);
 }
 
-// A comparison of all pairs would exceed the time limit of this program.
+// If the server compared all pairs of prefixes, this test would exceed its time limit.
 TEST_F(ClientTrackingCommandsTest, EqualPrefixesTakeLinearTime) {
   std::vector<std::string> words{"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "z"};
   for (int i = 0; i < 1'000'000; ++i) words.insert(words.end(), {"PREFIX", "a"});

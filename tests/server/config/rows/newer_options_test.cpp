@@ -104,7 +104,7 @@ ts-ignore-max-time-diff ts-ignore-max-val-diff ts-libmr-protocol ts-num-threads
 ts-retention-policy ts-topology-events vset-force-single-threaded-execution
 )";
 
-// The lines without a comment in redis.conf of Redis 7.0.
+// The lines of redis.conf of Redis 7.0 that are not comments.
 constexpr std::string_view kStock70 = R"(
 bind 127.0.0.1 -::1
 protected-mode yes

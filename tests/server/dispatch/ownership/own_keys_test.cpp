@@ -23,8 +23,7 @@ class OwnKeysTest : public CommandTest {
         cluster::id_of('a'), cluster::TopologyVersion{std::move(topology), 1},
         std::vector<std::string>{}));
   }
-  // Creates keys outside cluster mode, so that keys of slots that the server does not own exist,
-  // too.
+  // Creates keys outside cluster mode. Some keys are in slots that the server does not own.
   void fill() {
     state_.availability.end(Availability::kInCluster);
     for (const std::string name : {"foo", "{foo}2", "bar"}) run({"SET", name, "1"});

@@ -197,8 +197,8 @@ TEST_F(RecoveryTest, OnlyTheNewestFileMayBeTorn) {
   EXPECT_NE(error_of(recover_log()).find(kFirst), std::string::npos);
   EXPECT_TRUE(recorded_.commands.empty());
   EXPECT_EQ(disk_.content(kLogs + kFirst), torn);
-  // Only the newest log file that contains commands may be truncated. An empty file after it does
-  // not change this.
+  // Only the newest log file that contains commands may end within a command. This also holds if a
+  // newer file is empty.
   put_commands(kSecond, {});
   EXPECT_EQ(error_of(recover_log()), "");
   EXPECT_EQ(recorded_.commands, std::vector<std::string>{"SET a v"});

@@ -183,8 +183,8 @@ TEST_F(AppendLogTest, LogFarBehindRejectsFurtherBytes) {
 }
 
 // With appendfsync everysec, a reply waits until its offset is written. With appendfsync always, it
-// waits until its offset is synced. After a change to always, the sync must notify waiting replies.
-// This holds even if the log has announced the same offset as written before.
+// waits until its offset is synced. After a change to always, the sync must notify waiting replies,
+// even if a notification has already reported that their offset is written.
 TEST_F(AppendLogTest, SyncAfterSwitchToAlwaysIsNotified) {
   open("everysec");
   // The counter has shared ownership, because the log's thread still uses it after this function

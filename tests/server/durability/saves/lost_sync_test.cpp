@@ -91,8 +91,8 @@ TEST_F(LostSyncTest, ADiskThatWorksAgainIsFoundWithinTenSeconds) {
   }
 }
 
-// After ten failed rewrites the server waits long before the next attempt. A lost sync must not
-// wait for this, so the server tries to write a new base within ten seconds.
+// After ten failed rewrites the server waits long before the next attempt. But after a failed sync,
+// it must try to write a new base file within ten seconds.
 TEST_F(LostSyncTest, TheFirstAttemptDoesNotWaitForEarlierFailures) {
   for (int i = 0; i < 12; ++i) {
     disk_.restart_count();

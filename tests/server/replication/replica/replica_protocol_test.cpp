@@ -394,8 +394,8 @@ TEST(ReplicaProtocolTest, InvalidLeaderBytesEndTheLink) {
   }
 }
 
-// If a replica reconnected and continued at its offset, it would receive the oversized unit again.
-// So it must request a full sync.
+// If a replica reconnected and continued at its offset, it would receive the same oversized command
+// again. So it must request a full sync.
 TEST(ReplicaProtocolTest, AUnitThatIsTooBigNeedsAFullSync) {
   auto asked = request(kId, 7);
   asked.unit_bytes_max = 1000;

@@ -29,8 +29,8 @@ namespace {
 
 constexpr int kPatienceMs = 60'000;
 
-// A real-time clock. While it is closed, all threads except the test's own are blocked when they
-// read it.
+// A real-time clock that blocks its readers: between close() and open(), every thread except the
+// test's own waits when it reads the clock.
 class GatedClock final : public core::Clock {
  public:
   int64_t wall_ms() const override { return time_.wall_ms(); }
@@ -139,7 +139,7 @@ TEST_F(ReplicaControllerTest, EndedLinkDoesNotRevokeALaterHandover) {
   ASSERT_TRUE(gate_.await_arrivals(1));
   ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));
   gate_.open();
-  // The server that hands over must send PSYNC with FAILOVER. Otherwise the target would stay a
+  // The server that hands over must send PSYNC with FAILOVER. Otherwise the new leader would stay a
   // replica, and no server would lead.
   EXPECT_NE(heir_leader_.await_psync().find("FAILOVER"), std::string::npos);
   EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);
@@ -150,8 +150,8 @@ TEST_F(ReplicaControllerTest, AnOldLeadersAnswerIsNotTheHeirs) {
   gate_.close();
   ASSERT_TRUE(gate_.await_arrivals(1));
   old_leader_.say("+FULLRESYNC " + std::string(40, 'b') + " 0\r\n");
-  // The closed clock blocks the thread of the link whenever this thread reads the clock. Its second
-  // read comes after the leader's reply has arrived.
+  // The thread of the link is blocked whenever it reads the clock. It reads the clock a second time
+  // only after the leader's reply has arrived.
   gate_.let_one_pass();
   ASSERT_TRUE(gate_.await_arrivals(2));
   ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));

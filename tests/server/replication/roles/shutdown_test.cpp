@@ -184,7 +184,7 @@ TEST_F(ShutdownTest, AbortBringsWritesBack) {
   EXPECT_FALSE(writes_are_held());
   EXPECT_THAT(client_->try_answer(), kFailed);
   EXPECT_EQ(run_as_other({"SHUTDOWN", "ABORT"}), error(kNoShutdown));
-  // The callback of the aborted attempt arrives late.
+  // The callback of the aborted shutdown's drain comes late, and must have no effect.
   end_writes_();
   catch_up(peer);
   advance_ms(60'000);

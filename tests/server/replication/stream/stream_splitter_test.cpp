@@ -141,7 +141,7 @@ TEST(StreamSplitterTest, AUnitBeyondTheLimitIsAnError) {
   EXPECT_EQ(splitter.next(), Status::kError);
   EXPECT_TRUE(splitter.unit_is_too_big());
 
-  // A unit of 900 line breaks and a command is too big, whether it arrives at once or in two
+  // A command with 900 line breaks before it is too big, whether its bytes arrive at once or in two
   // pieces.
   for (const size_t cut : {size_t{0}, size_t{1100}}) {
     StreamSplitter other(1000);

@@ -56,8 +56,8 @@ class Excluded:
 
 
 # A rule names parameters, with some values of each. It applies to a cell if the cell has one of the
-# named values of every named parameter. In cells without a rule, the event must keep all data. The
-# word "Awaits" in a rule marks a known fault. When the fault is fixed, delete the rule.
+# named values of every named parameter. If no rule applies to a cell, the event must keep all data.
+# The word "Awaits" in a rule marks a known fault. When the fault is fixed, delete the rule.
 RULES = [
     (Refused("REPLICAOF not allowed"),
      {"configuration": ["cluster"], "event": ["promotion"]}),
@@ -87,9 +87,9 @@ def refusal_of(cell):
 
 
 def choose_cells(strength, rng, parameters=PARAMETERS, rules=RULES):
-    """Returns cells that contain every combination of values of any `strength` parameters. Adds one
-    cell for each combination that a Refused rule names. A rejected event may end early, so such a
-    cell does not count as a test of other combinations.
+    """Returns cells: for each choice of `strength` parameters, every combination of their values is
+    in a cell. Adds one cell for each combination that a Refused rule names. A rejected event may
+    end early, so such a cell does not count as a test of other combinations.
     """
     names = [list(values) for values in parameters.values()]
     array = covering_array(names, strength, rng, lambda row: not rules_of(Cell(*row), rules))

@@ -15,7 +15,7 @@ from harness.resp import ErrorReply
 from harness.preloads import SimulatedClock
 
 # All keys of a cell have the same hash tag, so they share a slot. The simulated clock is ahead of
-# every real clock. So a redis-server as a replica, which has a real clock, expires no key by
+# every real clock. So a replica that is a redis-server, which has a real clock, expires no key by
 # itself.
 KEY_PREFIX = "{cell}"
 START_MS = 4_000_000_000_000
@@ -175,7 +175,7 @@ class CellRun:
             node.configuration.compare(self.test, expected, self.contents(node))
 
     def check_replica(self, leader, *replicas):
-        """Checks that every replica has the data of its leader, and that these agree with the
+        """Checks that every replica has the data of its leader, and that these data agree with the
         model.
         """
         expected = self.contents(leader)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The configurations and the ways to log in of the mode matrix.
+"""Defines the server configurations of the mode matrix, and its ways to log in to a server.
 
 Each configuration is an object of class Configuration, and each way to log in is an object of class
 Access. A new subclass overrides only what differs from the default server.
@@ -209,7 +209,7 @@ class Access:
 
     options = ()
     redis_options = ()
-    migrate_words = ()  # arguments with which MIGRATE logs in at its target
+    migrate_words = ()  # arguments with which MIGRATE logs in at the target server
 
     def log_in(self, client, user):
         """Logs the client in as `user`: `operator` or `app`."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Computes a covering array: few rows that contain every combination of values of any `strength`
-parameters.
+"""Computes a covering array of few rows. For each choice of `strength` parameters, every
+combination of their values is in a row.
 """
 
 import itertools
@@ -8,9 +8,9 @@ import math
 
 
 def covering_array(parameters, strength, rng, is_possible=lambda row: True):
-    """Returns rows, each a tuple with one value of every parameter. Each combination of values of
-    `strength` parameters is in a row, unless no possible row has it. is_possible() says which rows
-    are possible.
+    """Returns rows, each a tuple with one value of every parameter. For each choice of `strength`
+    parameters, every combination of their values is in a row, unless no possible row has this
+    combination. is_possible() returns whether a row is possible.
 
     The algorithm is greedy. For each missing combination, it adds the row that contains this
     combination and the most other missing combinations. Sets of parameters with the most

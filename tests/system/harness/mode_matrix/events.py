@@ -21,9 +21,9 @@ BALLAST = f"{KEY_PREFIX}:ballast"
 
 
 def suspend_child(node, command, end):
-    """Repeats a command that forks a saving child process, until a child is suspended before it
-    ends. `end` is a part of the log line that the server writes when a child has ended. Returns the
-    process id of the suspended child.
+    """Sends a command such as BGSAVE, which forks a child process that saves, and suspends the
+    child. Repeats this if the child ended before it was suspended. `end` is a part of the log line
+    that the server writes when a child has ended. Returns the process id of the suspended child.
     """
 
     def ended():
@@ -40,9 +40,9 @@ def suspend_child(node, command, end):
 
 
 class Event:
-    options = ()  # options of every server of the cell
-    is_in_cluster = False  # in a cluster there is only database 0
-    expected_log = ()  # warnings that the event causes
+    options = ()  # The options of every server of the cell.
+    is_in_cluster = False  # If true, the cell uses only database 0, because a cluster has no other.
+    expected_log = ()  # Patterns of the warnings that the event causes.
 
     def run(self, run):
         raise NotImplementedError
@@ -124,7 +124,7 @@ class SnapshotDuringWrites(Event):
 class KillDuringRewrite(Event):
     options = LOG
     expected_log = (r"is torn: .* cut off at offset", r"no sound checksum line")
-    BALLAST_BITS = 128 << 20  # makes the rewriting child slow, although the log stays short
+    BALLAST_BITS = 128 << 20  # makes the child process slow, although the append log stays short
     REWRITTEN = "rewriting finished successfully"
 
     def run(self, run):
@@ -347,7 +347,7 @@ class Handover(Replicated):
         if run.refusal:
             run.test.assertRegex(str(leader.operator.call(*command)), run.refusal)
             return run.end(leader)
-        # The leader counts a replica as online from its first acknowledgement on.
+        # The leader counts a replica as online from the replica's first acknowledgement on.
         wait_until(lambda: "state=online" in info(leader.operator)["slave0"], "an online replica")
         run.test.assertEqual(leader.operator.run(*command), b"OK")
         wait_until(lambda: info(replica.operator)["role"] == "master", "the handover")

@@ -26,8 +26,8 @@ class Items:
 
     def __init__(self):
         self.counted = {}  # Maps each counted item to (time of its add, items counted before it).
-        self.repeated = set()  # items whose add answered 0
-        self.count = 0  # number of items ever counted
+        self.repeated = set()  # The items whose add answered 0.
+        self.count = 0  # The number of items that were ever counted.
 
     def clear(self):
         self.__init__()
@@ -51,7 +51,7 @@ class FilterModel:
     """A filter, a copy of it with further items, and the union of both if the kind supports unions.
     """
 
-    STEP_MS = 1_000_000  # duration of a step; a time window rotates one generation per step
+    STEP_MS = 1_000_000  # simulated time of a step, in which a time window rotates one generation
 
     def __init__(self, run, words, *, window_s=None, window_items=None, deletable=False):
         self.rng = run.rng

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CLUSTER, and the rules of a cluster when one server emulates all of its nodes.
+// Tests CLUSTER, and the restrictions on commands in a cluster. One server emulates all nodes.
 #include "server/commands/server/cluster/cluster_commands.h"
 
 #include <gmock/gmock.h>
