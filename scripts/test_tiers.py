@@ -337,8 +337,7 @@ def run_unit(run, _):
 def run_everything(run, _):
     if not build_for_system(run):
         return
-    # The ASan build runs during the system tests, which leave processor time because they wait
-    # much.
+    # System tests spend much of their time waiting. The ASan build uses this processor time.
     asan = Build("asan", ("unit_tests", "fuzzers"), idle=True)
     run_system(run, "release")
     is_built = run.finish(asan)

@@ -195,8 +195,8 @@ struct ArrayView {
   Geometry geometry;
 };
 
-// Statistics computed from a layer's array if items can be deleted. The layer's item count does not
-// include the residue of deletions.
+// Statistics computed from a layer's array if items can be deleted. Deletions may leave bits of
+// deleted items in the array, so the layer's item count would be too low for these statistics.
 struct ArrayFigures {
   double fill_ratio = 0;
   // Number of items that would give the fill ratio `fill_ratio`.

@@ -147,7 +147,8 @@ AofAnnotation parse_annotation(std::string_view line) {
     return position_annotation(line.substr(kPositionPrefix.size()));
   }
   if (line.starts_with(kTimestampPrefix)) {
-    // The line may come from another server, so a value that this server cannot parse is no damage.
+    // Another server may have written this timestamp line. A value that this server cannot parse
+    // therefore does not count as damage.
     const auto seconds = number(line.substr(kTimestampPrefix.size()), 10);
     if (seconds) return {.kind = Kind::kTimestamp, .value = *seconds};
   }

@@ -43,7 +43,7 @@ struct LayerForm {
 void write_settings(FilterWriter& out, const core::bloom::ScalableFilter& filter);
 // Returns the number of layers that the input claims.
 uint64_t read_settings(ModuleReader& in, FilterBuilder& builder);
-// Writes big arrays as runs.
+// Writes a big array as runs of bytes that are not zero.
 void write_layers(FilterWriter& out, const core::bloom::ScalableFilter& filter, Cells cells);
 void read_layers(ModuleReader& in, FilterBuilder& builder, uint64_t layer_count, LayerForm form);
 

@@ -3,9 +3,9 @@
 // ClientInput: bytes that one client has sent and that are not executed yet: incomplete commands
 // and commands that are held back.
 //
-// Small commands are read into the thread's buffer, and only an incomplete rest is stored here. The
-// rest of a big command is read directly behind the stored bytes. The rest of one big argument is
-// read into separate memory (BigArgument).
+// Small commands are read into the thread's buffer. Only the first part of a command that has not
+// arrived completely is stored here. The missing part of a big command is read directly behind the
+// stored bytes, and that of one big argument into separate memory (BigArgument).
 //
 // Invariants: for a client that has not logged in, at most kUnknownBytesMax are allocated. The
 // memory exceeds the size of an announced command by at most one read plus an eighth of the memory.

@@ -87,7 +87,7 @@ struct ReplicaTraits {
   bool wants_snapshot_only = false;
   bool wants_no_keys = false;
 
-  // Returns whether a server of another kind will follow the stream.
+  // Returns whether the replica is a server of another kind, such as Redis or Valkey.
   bool is_foreign() const { return !reads_effects && !wants_snapshot_only; }
 };
 

@@ -129,7 +129,8 @@ int find_authority(X509_LOOKUP* lookup, X509_LOOKUP_TYPE type, const X509_NAME* 
   for (const auto& directory : *static_cast<Directories*>(X509_LOOKUP_get_method_data(lookup))) {
     read_authorities(store, directory, hash);
   }
-  // The errors of files that cannot be used are dropped.
+  // Removes the errors of unusable files from OpenSSL's error queue, so that no later call reports
+  // them.
   ERR_pop_to_mark();
   X509_STORE_lock(store);
   const X509_OBJECT* const object =

@@ -16,8 +16,8 @@ constexpr int64_t kLeaveLagMinUs = 5'000'000;
 constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout in units of PermitTimes::ask_us
 
 // The time for which clients wait after the permit has ended. When this time has passed, they get
-// CLUSTERDOWN. After a pause of the process or a late answer, a leader that still leads extends its
-// permit within this time.
+// CLUSTERDOWN. A permit may end because the process was paused, or because an answer to the leader
+// was late. Then the leader extends the permit within this time.
 constexpr int64_t kLapseAsks = 4;
 // The longest pause of the process that has no consequences, because it is too short for the node's
 // lease to end.
@@ -186,9 +186,9 @@ void LeaderPart::step_promises(const Shard& shard, int64_t now_us) {
   if (etcd_confirmed_us_ == 0) return;
   IdSet peers = possible_successors(shard);
   if (peers.empty()) {
-    // No member can take over, so only another process with this node's id could lead. If etcd
-    // answers, it reports such a process. So a process that was paused waits for etcd's answer
-    // before it continues.
+    // The shard has no other member that can take over, so only another process with this node's id
+    // could lead. etcd reports such a process. After a pause, this process therefore waits for an
+    // answer of etcd before it continues.
     if (now_us - resumed_us_ >= silence_us(state_.options.times)) permit_.confirm(now_us);
     return;
   }

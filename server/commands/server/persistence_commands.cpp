@@ -103,7 +103,7 @@ class FailedShutdown final : public AwaitedReply {
 
  private:
   const Shutdown& shutdown_;
-  const uint64_t attempt_;  // number of the attempt; 0 if it has already failed
+  const uint64_t attempt_;  // number of the attempt to shut down; 0 if it has failed
 };
 
 /* SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT] */

@@ -239,7 +239,7 @@ class ClusterRestartsTest(ClusterTest):
         self.wait_for_writes(servers[0])
         self.add_items(servers[0], "meanwhile")
         self.check_refuses_shard(servers[1])
-        # The rolling restart continues with the replica, which loses what its log lacks.
+        # The rolling restart continues with the replica. It loses the writes that its log lacks.
         self.terminate(servers[1], code=1)
         disk.free()
         servers[1] = self.start_again(servers[1], 1, *options)

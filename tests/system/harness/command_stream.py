@@ -47,8 +47,8 @@ TTL_COMMANDS = {b"TTL", b"PTTL", b"EXPIRETIME", b"PEXPIRETIME"}
 
 
 class CommandStream:
-    """Generates commands that depend only on `rng` and on the time when the stream is created. An
-    absolute expiry is a duration after this time, which is rounded down by one to two seconds.
+    """Generates commands that depend only on `rng` and on the time when the stream is created.
+    Absolute expiries count from `start_s`, which is one to two seconds before this time.
     """
 
     def __init__(self, rng):
