@@ -103,6 +103,11 @@ struct AofAnnotation {
   std::optional<RdbReplicationInfo> position = {};
 };
 
+// The reason why a file or a manifest of a later version is rejected.
+namespace aof_fault {
+inline constexpr std::string_view kLaterVersion = "written by a later version";
+}  // namespace aof_fault
+
 // Parses an annotation. REQUIRES: `line` begins with '#' and has no line end.
 AofAnnotation parse_annotation(std::string_view line);
 

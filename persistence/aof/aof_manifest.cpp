@@ -78,18 +78,18 @@ core::Result<ManifestLine> parse_entry(std::string_view line, const std::string&
   const bool balanced = splitter.split(line);
   const auto words = splitter.arguments();
   if (!balanced || words.size() < 6 || words.size() % 2 != 0) {
-    return malformed(place, "not a list of names and values");
+    return malformed(place, manifest_fault::kNotPairs);
   }
   ManifestLine entry;
   for (size_t i = 0; i < words.size(); i += 2) {
     const std::string_view value = words[i + 1];
     if (equal_ignoring_case(words[i], "file")) {
       entry.file.name = value;
-      if (!is_file_name(entry.file.name)) return malformed(place, "file is not the name of a file");
+      if (!is_file_name(entry.file.name)) return malformed(place, manifest_fault::kNoFileName);
     } else if (equal_ignoring_case(words[i], "seq")) {
       const auto sequence = core::parse_int64(value);
       if (!sequence || *sequence <= 0 || *sequence > kSequenceMax) {
-        return malformed(place, "seq is not a positive number");
+        return malformed(place, manifest_fault::kNoSequence);
       }
       entry.file.sequence = static_cast<uint64_t>(*sequence);
     } else if (equal_ignoring_case(words[i], "type")) {
@@ -98,7 +98,7 @@ core::Result<ManifestLine> parse_entry(std::string_view line, const std::string&
     // Fields that later versions may add are ignored.
   }
   if (entry.file.name.empty() || entry.file.sequence == 0 || entry.type == 0) {
-    return malformed(place, "file, seq or type is missing");
+    return malformed(place, manifest_fault::kMissingField);
   }
   return entry;
 }
@@ -108,13 +108,13 @@ class Seal {
  public:
   // Checks a line. `line` includes its line end; `before` is all preceding text.
   core::Result<> see(std::string_view line, std::string_view before, const std::string& place) {
-    if (checked_) return wrong(place, "text after the checksum");
+    if (checked_) return wrong(place, manifest_fault::kTextAfterChecksum);
     using Kind = AofAnnotation::Kind;
     if (!line.starts_with('#')) return {};
     const AofAnnotation annotation = parse_annotation(line.substr(0, line.size() - 1));
-    if (annotation.kind == Kind::kMalformed) return wrong(place, "malformed line of ours");
+    if (annotation.kind == Kind::kMalformed) return wrong(place, manifest_fault::kMalformedLine);
     if (annotation.kind == Kind::kVersion) {
-      if (annotation.value != kAofVersion) return wrong(place, "written by a later version");
+      if (annotation.value != kAofVersion) return wrong(place, aof_fault::kLaterVersion);
       needed_ = true;
     }
     if (annotation.kind == Kind::kChecksum) {
@@ -147,16 +147,16 @@ core::Result<AofManifest> AofManifest::parse(std::string_view text, const std::s
   AofManifest manifest;
   Seal seal;
   std::string place = fmt::format("'{}'", path);
-  if (text.empty()) return wrong(place, "Found an empty AOF manifest");
+  if (text.empty()) return wrong(place, manifest_fault::kEmpty);
   size_t line_number = 0;
   for (size_t at = 0; at < text.size();) {
     place = fmt::format("'{}', line {}", path, ++line_number);
     const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
     const std::string_view line = text.substr(at, end - at);
     if (line.size() > kLineMaxBytes) {
-      return wrong(place, "The AOF manifest file contains too long line");
+      return wrong(place, manifest_fault::kLongLine);
     }
-    if (!line.ends_with('\n')) return malformed(place, "the line has no end");
+    if (!line.ends_with('\n')) return malformed(place, manifest_fault::kNoLineEnd);
     if (auto seen = seal.see(line, text.substr(0, at), place); !seen) return seen.error();
     at += line.size();
     if (line.starts_with('#')) continue;
@@ -172,7 +172,7 @@ core::Result<AofManifest> AofManifest::parse(std::string_view text, const std::s
 core::Result<> AofManifest::add(char type, AofFile file, const std::string& place) {
   switch (type) {
     case 'b':
-      if (base_) return wrong(place, "Found duplicate base file information");
+      if (base_) return wrong(place, manifest_fault::kSecondBase);
       base_ = std::move(file);
       return {};
     case 'h':
@@ -180,12 +180,12 @@ core::Result<> AofManifest::add(char type, AofFile file, const std::string& plac
       return {};
     case 'i':
       if (!incrementals_.empty() && file.sequence <= incrementals_.back().sequence) {
-        return wrong(place, "Found a non-monotonic sequence number");
+        return wrong(place, manifest_fault::kWrongOrder);
       }
       incrementals_.push_back(std::move(file));
       return {};
     default:
-      return wrong(place, "Unknown AOF file type");
+      return wrong(place, manifest_fault::kUnknownType);
   }
 }
 

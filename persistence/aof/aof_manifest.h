@@ -25,6 +25,22 @@
 
 namespace persistence {
 
+// Reasons why a manifest is damaged. Texts that begin with a capital letter are those of Redis.
+namespace manifest_fault {
+inline constexpr std::string_view kEmpty = "Found an empty AOF manifest";
+inline constexpr std::string_view kLongLine = "The AOF manifest file contains too long line";
+inline constexpr std::string_view kNoLineEnd = "the line has no end";
+inline constexpr std::string_view kNotPairs = "not a list of names and values";
+inline constexpr std::string_view kNoFileName = "file is not the name of a file";
+inline constexpr std::string_view kNoSequence = "seq is not a positive number";
+inline constexpr std::string_view kMissingField = "file, seq or type is missing";
+inline constexpr std::string_view kUnknownType = "Unknown AOF file type";
+inline constexpr std::string_view kSecondBase = "Found duplicate base file information";
+inline constexpr std::string_view kWrongOrder = "Found a non-monotonic sequence number";
+inline constexpr std::string_view kMalformedLine = "malformed line of ours";
+inline constexpr std::string_view kTextAfterChecksum = "text after the checksum";
+}  // namespace manifest_fault
+
 struct AofFile {
   std::string name;
   uint64_t sequence = 0;

@@ -56,8 +56,8 @@ class Scanner {
   void take_command(const AofLexer& lexer) {
     const bool multi = is_aof_multi(lexer.arguments());
     const bool exec = is_aof_exec(lexer.arguments());
-    if (multi && transaction_offset_) return damaged(lexer.offset(), "MULTI inside of MULTI");
-    if (exec && !transaction_offset_) return damaged(lexer.offset(), "EXEC without MULTI");
+    if (multi && transaction_offset_) return damaged(lexer.offset(), aof_fault::kNestedMulti);
+    if (exec && !transaction_offset_) return damaged(lexer.offset(), aof_fault::kExecWithoutMulti);
     checksum_.update(lexer.bytes());
     open_.position.reset();
     if (multi) {
@@ -84,13 +84,13 @@ class Scanner {
     if (annotation.kind == Kind::kMalformed) {
       const size_t zero = lexer.line().find('\0');
       return wrong(lexer.offset() + (zero == std::string_view::npos ? 0 : zero),
-                   "a malformed annotation");
+                   aof_fault::kMalformedAnnotation);
     }
     if (annotation.kind == Kind::kVersion && annotation.value != kAofVersion) {
-      return damaged(lexer.offset(), "written by a later version");
+      return damaged(lexer.offset(), aof_fault::kLaterVersion);
     }
     if (annotation.kind == Kind::kChecksum && annotation.value != checksum_.value()) {
-      return damaged(lexer.offset(), "the checksum of the preceding bytes does not match");
+      return damaged(lexer.offset(), aof_fault::kWrongChecksum);
     }
     checksum_.update(lexer.line());
     ++open_.annotation_count;
@@ -135,7 +135,7 @@ class Scanner {
       fault(is_torn ? Condition::kTorn : Condition::kDamaged, *wrong_offset_, wrong_reason_);
     } else if (tail->checksum_line) {
       // A wrong length can hide checksum lines inside an argument, so the file counts as damaged.
-      damaged(*tail->checksum_line, "a checksum line inside of a command");
+      damaged(*tail->checksum_line, aof_fault::kSwallowedChecksum);
     }
     return {};
   }

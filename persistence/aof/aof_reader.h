@@ -36,6 +36,16 @@
 
 namespace persistence {
 
+// Reasons why a file is damaged, in addition to those of AofLexer.
+namespace aof_fault {
+inline constexpr std::string_view kNestedMulti = "MULTI inside of MULTI";
+inline constexpr std::string_view kExecWithoutMulti = "EXEC without MULTI";
+inline constexpr std::string_view kMalformedAnnotation = "a malformed annotation";
+inline constexpr std::string_view kWrongChecksum =
+    "the checksum of the preceding bytes does not match";
+inline constexpr std::string_view kSwallowedChecksum = "a checksum line inside of a command";
+}  // namespace aof_fault
+
 struct AofScan {
   enum class Condition : uint8_t { kWhole, kTorn, kDamaged };
   Condition condition = Condition::kWhole;

@@ -31,7 +31,7 @@ void RdbKeyAttributes::apply_to(Entry& entry) const {
 
 std::string RdbEntryReader::name() {
   StringReader string = reader_.string();
-  if (string.size() > kKeyBytesMax) reader_.fail("a key's name is too long");
+  if (string.size() > kKeyBytesMax) reader_.fail(kKeyNameTooLong);
   if (!reader_.ok() || !fits(string.size())) return {};
   std::string bytes(string.size(), '\0');
   string.read(bytes);

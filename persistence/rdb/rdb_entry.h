@@ -10,12 +10,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "core/keyspace/entry.h"
 #include "core/memory_budget.h"
 #include "persistence/bytes/stream_reader.h"
 
 namespace persistence {
+
+inline constexpr std::string_view kKeyNameTooLong = "a key's name is too long";
 
 // RdbKeyAttributes: the attributes that are stored before a key.
 struct RdbKeyAttributes {
