@@ -13,10 +13,6 @@
 namespace server::acl {
 namespace {
 
-constexpr std::string_view kUnknownName = "Unknown command or category name in ACL";
-constexpr std::string_view kArgumentOfSubcommand =
-    "Allowing first-arg of a subcommand is not supported";
-constexpr std::string_view kTooManyRules = "Too many first-arg rules";
 // Limit on the number of rules +command|first-argument. The number is limited, because the check of
 // one command may compare its argument with all of these rules.
 constexpr size_t kFirstArgumentsMax = 128;
@@ -52,7 +48,7 @@ core::Result<> CommandRules::apply(std::string_view rule) {
   }
   if (what.starts_with('@')) {
     const auto bit = table_->category_bit(what.substr(1));
-    if (!bit) return rule_error(kUnknownName);
+    if (!bit) return rule_error(kUnknownCommandRule);
     set_category(*bit, allows);
     record(allows, what);
     return {};
@@ -60,7 +56,7 @@ core::Result<> CommandRules::apply(std::string_view rule) {
   const auto command = table_->find(what);
   const bool is_argument_rule = allows && what.find('|') != std::string_view::npos && !command;
   if (is_argument_rule) return apply_argument_rule(what);
-  if (!command) return rule_error(kUnknownName);
+  if (!command) return rule_error(kUnknownCommandRule);
   set(*command, allows);
   record(allows, what);
   return {};
@@ -71,14 +67,14 @@ core::Result<> CommandRules::apply_argument_rule(std::string_view what) {
   const size_t bar = what.rfind('|');
   const std::string_view argument = what.substr(bar + 1);
   const auto command = table_->find(what.substr(0, bar));
-  if (!command) return rule_error(kUnknownName);
-  if (!table_->at(*command).parent.empty()) return rule_error(kArgumentOfSubcommand);
+  if (!command) return rule_error(kUnknownCommandRule);
+  if (!table_->at(*command).parent.empty()) return rule_error(kSubcommandArgumentRule);
   if (argument.empty() || holds_separator(argument)) return rule_error(kRuleSyntax);
-  if (!table_->at(*command).subcommands.empty()) return rule_error(kUnknownName);
+  if (!table_->at(*command).subcommands.empty()) return rule_error(kUnknownCommandRule);
   if (allows(*command, nullptr)) return {};
   auto& arguments = first_arguments_[*command];
   if (const std::string lowered = lower_case(argument); !arguments.contains(lowered)) {
-    if (++first_argument_count_ > kFirstArgumentsMax) return rule_error(kTooManyRules);
+    if (++first_argument_count_ > kFirstArgumentsMax) return rule_error(kTooManyArgumentRules);
     arguments.insert(lowered);
   }
   record(true, what);

@@ -25,6 +25,12 @@
 
 namespace server::acl {
 
+// Errors of rules, in addition to kRuleSyntax.
+inline constexpr std::string_view kUnknownCommandRule = "Unknown command or category name in ACL";
+inline constexpr std::string_view kSubcommandArgumentRule =
+    "Allowing first-arg of a subcommand is not supported";
+inline constexpr std::string_view kTooManyArgumentRules = "Too many first-arg rules";
+
 class CommandRules {
  public:
   // Creates rules that allow no command.

@@ -98,7 +98,7 @@ core::Result<ExportRequest> parse_export_options(std::span<const std::string> ar
   // The source file is not overwritten. It is the only copy of the data until another server has
   // loaded the new file.
   if (is_same_file(request.source, request.place.path)) {
-    return core::Error{"--export-rdb does not write over the file that it reads"};
+    return core::Error{std::string(kExportToItsSource)};
   }
   return request;
 }

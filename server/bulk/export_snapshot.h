@@ -9,6 +9,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/result.h"
 #include "persistence/rdb/rdb_export.h"
@@ -17,6 +18,9 @@ namespace server {
 
 // The exit code if the file is complete, but some keys of the source were skipped.
 inline constexpr int kExitSomethingLeftOut = 2;
+
+inline constexpr std::string_view kExportToItsSource =
+    "--export-rdb does not write over the file that it reads";
 
 // Parses --export-rdb, source, output and options. Members of the result that no argument sets keep
 // their defaults.

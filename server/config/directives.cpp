@@ -125,7 +125,7 @@ class FileReader {
   core::Result<> read_line(Directive directive) {
     if (directive.text.empty() || directive.text.front() == '#') return {};
     auto words = split_words(directive.text);
-    if (!words) return fatal_config_error(directive, "Unbalanced quotes in configuration line");
+    if (!words) return fatal_config_error(directive, kUnbalancedLine);
     directive.words = std::move(*words);
     if (directive.words.empty()) return {};
     directive.words[0] = lower_case(directive.words[0]);

@@ -16,6 +16,10 @@
 
 namespace server {
 
+// Reasons for fatal errors.
+inline constexpr std::string_view kBadDirective = "Bad directive or wrong number of arguments";
+inline constexpr std::string_view kUnbalancedLine = "Unbalanced quotes in configuration line";
+
 // Returns the text of a fatal error, in Redis' format. Secrets in the line are hidden.
 core::Error fatal_config_error(const Directive& at, std::string_view reason);
 

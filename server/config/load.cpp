@@ -25,8 +25,6 @@ namespace {
 constexpr std::array<std::string_view, 3> kForgotten = {
     "list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"};
 
-constexpr std::string_view kBadDirective = "Bad directive or wrong number of arguments";
-
 // Returns whether the word is "-" followed by a name. Returns false for a number, an optional
 // address such as "-::1", and the value "-".
 bool is_dashed_name(const std::string& word) {
@@ -104,7 +102,7 @@ core::Result<> Config::apply(const Directive& directive) {
     // A value that looks like an option is probably an option written with one dash.
     const auto dashed = std::ranges::find_if(values, is_dashed_name);
     return fatal_config_error(
-        directive, fmt::format("wrong number of arguments{}",
+        directive, fmt::format("{}{}", kWrongArgumentCount,
                                dashed == values.end() ? "" : hint_for(lower_case(*dashed))));
   }
   const std::string current = text_at(*index);

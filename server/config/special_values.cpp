@@ -89,16 +89,16 @@ Parsed<double> parse_open_unit_interval(const Option& option, const std::string&
 
 Parsed<Value> parse_bind(const Option&, Words words, const std::string&) {
   if (words.size() == 1 && words[0].empty()) return Value{};
-  if (words.size() > kMaxBindAddresses) return Refusal{"Too many bind addresses specified."};
+  if (words.size() > kMaxBindAddresses) return Refusal{std::string(kTooManyAddresses)};
   if (!std::all_of(words.begin(), words.end(), looks_like_address)) {
-    return Refusal{"Failed to bind to specified addresses."};
+    return Refusal{std::string(kAddressesFail)};
   }
   return Value{fmt::format("{}", fmt::join(words, " ")), 0};
 }
 
 Parsed<Value> parse_replicaof(const Option&, Words words, const std::string&) {
   if (words.size() == 1 && words[0].empty()) return Value{};
-  if (words.size() != 2) return Refusal{"wrong number of arguments"};
+  if (words.size() != 2) return Refusal{std::string(kWrongArgumentCount)};
   if (lower_case(words[0]) == "no" && lower_case(words[1]) == "one") return Value{};
   const auto port = parse_port(words[1]);
   if (!port) return Refusal{"Invalid master port"};
@@ -179,18 +179,18 @@ Parsed<Value> parse_hz(const Option& option, Words words, const std::string&) {
 Parsed<Value> parse_memory_or_percent(const Option&, Words words, const std::string&) {
   constexpr int64_t kPercentMax = 100;
   const std::string_view text = words[0];
-  const Refusal too_much{"percentage argument must be less or equal to 100"};
+  const Refusal too_much{std::string(kPercentTooBig)};
   if (text.ends_with('%')) {
     const auto percent = core::parse_int64(text.substr(0, text.size() - 1));
     if (percent && *percent > kPercentMax) return too_much;
     if (percent && *percent > 0) return Value{fmt::format("{}%", *percent), -*percent};
     if (percent && *percent == 0) return Value{"0", 0};
-    return Refusal{"argument must be a memory or percent value"};
+    return Refusal{std::string(kNoMemoryOrPercent)};
   }
   const MemoryText memory = parse_memory(text);
   // As in Redis, a number of bytes above 2^63-1 gets the error text for a percentage above 100.
   if (memory.overflowed) return too_much;
-  if (!memory.bytes) return Refusal{"argument must be a memory or percent value"};
+  if (!memory.bytes) return Refusal{std::string(kNoMemoryOrPercent)};
   return Value{std::to_string(*memory.bytes), *memory.bytes};
 }
 
@@ -206,7 +206,7 @@ Parsed<Value> parse_shutdown_words(const Option& option, Words words, const std:
   }
   constexpr int64_t kContradiction = 3;
   if ((bits & kContradiction) == kContradiction) {
-    return Refusal{"shutdown options SAVE and NOSAVE can't be used simultaneously"};
+    return Refusal{std::string(kSaveAndNoSave)};
   }
   std::string text;
   for (size_t i = 1; i < option.choices.size(); ++i) {
@@ -219,12 +219,12 @@ Parsed<Value> parse_shutdown_words(const Option& option, Words words, const std:
 Parsed<Value> parse_oom_score_values(const Option&, Words words, const std::string&) {
   constexpr size_t kCount = 3;
   constexpr int64_t kLimit = 2000;
-  if (words.size() != kCount) return Refusal{"wrong number of arguments"};
+  if (words.size() != kCount) return Refusal{std::string(kWrongArgumentCount)};
   std::string text;
   for (const std::string& word : words) {
     const auto number = core::parse_int64(word);
     if (!number || *number < -kLimit || *number > kLimit) {
-      return Refusal{"Invalid oom-score-adj-values, elements must be between -2000 and 2000."};
+      return Refusal{std::string(kInvalidOomScores)};
     }
     text += fmt::format("{}{}", text.empty() ? "" : " ", *number);
   }
@@ -260,12 +260,12 @@ Parsed<Value> parse_file_name(const Option& option, Words words, const std::stri
 
 Parsed<Value> parse_save(const Option&, Words words, const std::string& current) {
   if (words.size() == 1 && words[0].empty()) return Value{};
-  if (words.size() % 2 != 0) return Refusal{"Invalid save parameters"};
+  if (words.size() % 2 != 0) return Refusal{std::string(kInvalidSavePoints)};
   for (size_t i = 0; i < words.size(); i += 2) {
     const auto seconds = core::parse_int64(words[i]);
     const auto changes = core::parse_int64(words[i + 1]);
     if (!seconds || !changes || *seconds < 1 || *changes < 0) {
-      return Refusal{"Invalid save parameters"};
+      return Refusal{std::string(kInvalidSavePoints)};
     }
   }
   const char* separator = current.empty() ? "" : " ";

@@ -11,6 +11,17 @@
 
 namespace server {
 
+// Reasons why a value is rejected, as in Redis.
+inline constexpr std::string_view kTooManyAddresses = "Too many bind addresses specified.";
+inline constexpr std::string_view kAddressesFail = "Failed to bind to specified addresses.";
+inline constexpr std::string_view kPercentTooBig =
+    "percentage argument must be less or equal to 100";
+inline constexpr std::string_view kNoMemoryOrPercent = "argument must be a memory or percent value";
+inline constexpr std::string_view kSaveAndNoSave =
+    "shutdown options SAVE and NOSAVE can't be used simultaneously";
+inline constexpr std::string_view kInvalidOomScores =
+    "Invalid oom-score-adj-values, elements must be between -2000 and 2000.";
+inline constexpr std::string_view kInvalidSavePoints = "Invalid save parameters";
 inline constexpr std::string_view kInvalidEventClass =
     "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
 

@@ -80,8 +80,8 @@ std::string_view nearest_directive(std::string_view name) {
 }  // namespace
 
 std::string hint_for(std::string_view name) {
-  if (name == "-p") return "; the port is given as --port 7000";
-  if (name.starts_with('-')) return "; the names of options follow two dashes: --port 7000";
+  if (name == "-p") return kPortHint;
+  if (name.starts_with('-')) return kDashesHint;
   // Limit on the length of a name. A longer name is not compared with the directives, because the
   // comparison would take long and such a name is no misspelling.
   constexpr size_t kNameBytesMax = 100;

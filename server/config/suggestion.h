@@ -11,6 +11,10 @@
 
 namespace server {
 
+// Hints for an option that is written with one dash.
+inline constexpr const char* kPortHint = "; the port is given as --port 7000";
+inline constexpr const char* kDashesHint = "; the names of options follow two dashes: --port 7000";
+
 // Returns a suggestion such as "; did you mean 'maxmemory'?", or the correct form of an option
 // written with one dash. Returns an empty text if no directive has a similar name. `name` must be
 // in lower case.

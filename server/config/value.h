@@ -23,6 +23,7 @@ inline constexpr std::string_view kNoMemoryValue = "argument must be a memory va
 inline constexpr std::string_view kNoOctalNumber = "argument couldn't be parsed as an octal number";
 inline constexpr std::string_view kNoInteger = "argument couldn't be parsed into an integer";
 inline constexpr std::string_view kNoFloat = "argument couldn't be parsed into a float";
+inline constexpr std::string_view kWrongArgumentCount = "wrong number of arguments";
 
 // Parses the words of a value. Errors: Redis 7.0's reasons, such as `argument must be 'yes' or
 // 'no'`. REQUIRES: words is not empty, and holds one word unless the option takes several.

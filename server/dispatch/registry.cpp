@@ -32,15 +32,15 @@ std::string check_keys(const Command& row) {
   const int smallest_count = row.arity < 0 ? -row.arity : row.arity;
   for (const KeyRange& range : row.keys) {
     if (range.first == 0) continue;
-    if (range.first < 0 || range.step < 1) return "key range must start after the name";
-    if (range.first >= smallest_count && row.arity > 0) return "key range is beyond the arity";
+    if (range.first < 0 || range.step < 1) return row_fault::kKeysBeforeArguments;
+    if (range.first >= smallest_count && row.arity > 0) return row_fault::kKeysBeyondArity;
     if (range.count_at < 0 || (range.count_at > 0 && range.first <= range.count_at)) {
-      return "counted keys stand behind their count";
+      return row_fault::kKeysBeforeCount;
     }
-    if (range.last > 0 && range.last < range.first) return "key range ends before it starts";
-    if (range.use == 0) return "key range does not say how the keys are used";
+    if (range.last > 0 && range.last < range.first) return row_fault::kKeysEndEarly;
+    if (range.use == 0) return row_fault::kKeysWithoutUse;
     const bool changes = (range.use & (kKeyRw | kKeyOw | kKeyRm)) != 0;
-    if (changes && (row.flags & kWrite) == 0) return "changes keys but is not marked kWrite";
+    if (changes && (row.flags & kWrite) == 0) return row_fault::kChangesWithoutWrite;
   }
   return "";
 }
@@ -48,16 +48,16 @@ std::string check_keys(const Command& row) {
 }  // namespace
 
 std::string check_row(const Command& row) {
-  if (!is_lower_case(row.name)) return "name must be lower case";
-  if (row.name.size() > Registry::kNameSizeMax) return "name is too long";
-  if (row.summary.empty() || row.summary.back() == '.') return "summary must be a bare sentence";
-  if (row.group.empty() || row.since.empty()) return "group and since are needed";
-  if (row.handler == nullptr && row.subcommands.empty()) return "needs a handler or subcommands";
-  if ((row.flags & kWrite) != 0 && (row.flags & kReadOnly) != 0) return "cannot read and write";
+  if (!is_lower_case(row.name)) return row_fault::kNotLowerCase;
+  if (row.name.size() > Registry::kNameSizeMax) return row_fault::kLongName;
+  if (row.summary.empty() || row.summary.back() == '.') return row_fault::kSummary;
+  if (row.group.empty() || row.since.empty()) return row_fault::kNoGroup;
+  if (row.handler == nullptr && row.subcommands.empty()) return row_fault::kNoHandler;
+  if ((row.flags & kWrite) != 0 && (row.flags & kReadOnly) != 0) return row_fault::kReadsAndWrites;
   if (!row.subcommands.empty() && row.arity != (row.handler == nullptr ? -2 : -1)) {
-    return "a container has arity -2, or -1 when its bare name does something";
+    return row_fault::kContainerArity;
   }
-  if (row.arity == 0) return "arity counts the name, so it is never 0";
+  if (row.arity == 0) return row_fault::kZeroArity;
   if (row.handler != nullptr) {
     const auto syntax = parse_syntax(row.syntax);
     if (!syntax) return "syntax: " + syntax.error().message;
@@ -84,7 +84,7 @@ core::Result<std::unique_ptr<Registry>> Registry::create(
     if (new_name.empty()) continue;
     const std::string_view target = lower_case_in(new_name, buffer);
     if (target.empty() || !registry->by_client_name_.emplace(target, command).second) {
-      return core::Error{"Target command name already exists or is too long: " + new_name};
+      return core::Error{std::string(kInvalidRenameTarget) + new_name};
     }
   }
   return registry;

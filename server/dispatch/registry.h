@@ -26,6 +26,29 @@
 
 namespace server {
 
+// Faults of a command's row.
+namespace row_fault {
+inline constexpr const char* kNotLowerCase = "name must be lower case";
+inline constexpr const char* kLongName = "name is too long";
+inline constexpr const char* kSummary = "summary must be a bare sentence";
+inline constexpr const char* kNoGroup = "group and since are needed";
+inline constexpr const char* kNoHandler = "needs a handler or subcommands";
+inline constexpr const char* kReadsAndWrites = "cannot read and write";
+inline constexpr const char* kContainerArity =
+    "a container has arity -2, or -1 when its bare name does something";
+inline constexpr const char* kZeroArity = "arity counts the name, so it is never 0";
+inline constexpr const char* kKeysBeforeArguments = "key range must start after the name";
+inline constexpr const char* kKeysBeyondArity = "key range is beyond the arity";
+inline constexpr const char* kKeysBeforeCount = "counted keys stand behind their count";
+inline constexpr const char* kKeysEndEarly = "key range ends before it starts";
+inline constexpr const char* kKeysWithoutUse = "key range does not say how the keys are used";
+inline constexpr const char* kChangesWithoutWrite = "changes keys but is not marked kWrite";
+}  // namespace row_fault
+
+// The error of rename-command ends with the new name.
+inline constexpr std::string_view kInvalidRenameTarget =
+    "Target command name already exists or is too long: ";
+
 class Registry {
  public:
   // `renames` are (old name, new name) pairs of rename-command; an empty new name removes the

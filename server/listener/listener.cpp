@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/config/config.h"
+#include "server/config/special_values.h"
 #include "server/loop/listening_socket.h"
 #include "server/process/log.h"
 
@@ -27,13 +28,13 @@ core::Result<> Listener::open() {
 }
 
 void Listener::follow_options() {
-  const auto rebind_or = [this](const char* error) {
+  const auto rebind_or = [this](std::string_view error) {
     return [this, error]() -> core::Result<> {
       if (rebind()) return {};
-      return core::Error{error};
+      return core::Error{std::string(error)};
     };
   };
-  config_.on_change(OptionId::kBind, rebind_or("Failed to bind to specified addresses."));
+  config_.on_change(OptionId::kBind, rebind_or(kAddressesFail));
   for (const OptionId id : {OptionId::kPort, OptionId::kTlsPort}) {
     config_.on_change(id, rebind_or("Unable to listen on this port. Check server logs."));
   }

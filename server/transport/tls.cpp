@@ -19,7 +19,7 @@ core::Result<> Tls::follow() {
        OptionId::kTlsSessionCacheSize, OptionId::kTlsSessionCacheTimeout},
       [this] { return apply(); }, [this] { revert(); });
   if (apply()) return {};
-  return core::Error{"Failed to configure TLS. Check logs for more info."};
+  return core::Error{std::string(kTlsNotConfigured)};
 }
 
 core::Result<> Tls::apply() {

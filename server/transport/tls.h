@@ -22,6 +22,8 @@ class Config;
 
 inline constexpr std::string_view kTlsNotUpdated =
     "Unable to update TLS configuration. Check server logs.";
+inline constexpr std::string_view kTlsNotConfigured =
+    "Failed to configure TLS. Check logs for more info.";
 
 class Tls {
  public:

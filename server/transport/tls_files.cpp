@@ -196,45 +196,43 @@ core::Error openssl_error(std::string_view what) {
 }
 
 core::Result<> use_certificate_chain(SSL_CTX* context, const NamedFile& file) {
-  constexpr std::string_view kWhat = "Failed to load certificate";
   ERR_clear_error();
   const auto pem = open_pem(file);
-  if (!pem) return cannot_open(kWhat, pem.error());
+  if (!pem) return cannot_open(kCertificateFails, pem.error());
   std::string no_password;
   const Owned<X509> own(PEM_read_bio_X509_AUX(pem->get(), nullptr, give_password, &no_password));
   if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) {
-    return cannot_use(kWhat, file);
+    return cannot_use(kCertificateFails, file);
   }
   SSL_CTX_clear_chain_certs(context);
   while (const Owned<X509> next = read_certificate(pem->get())) {
-    if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) return cannot_use(kWhat, file);
+    if (SSL_CTX_add1_chain_cert(context, next.get()) != 1)
+      return cannot_use(kCertificateFails, file);
   }
-  if (ERR_peek_error() != 0) return cannot_use(kWhat, file);
+  if (ERR_peek_error() != 0) return cannot_use(kCertificateFails, file);
   return {};
 }
 
 core::Result<> use_private_key(SSL_CTX* context, const NamedFile& file,
                                const std::string& password) {
-  constexpr std::string_view kWhat = "Failed to load private key";
   ERR_clear_error();
   const auto pem = open_pem(file);
-  if (!pem) return cannot_open(kWhat, pem.error());
+  if (!pem) return cannot_open(kPrivateKeyFails, pem.error());
   const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(pem->get(), nullptr, give_password,
                                                     const_cast<std::string*>(&password)));
   if (key == nullptr || SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
-    return cannot_use(kWhat, file);
+    return cannot_use(kPrivateKeyFails, file);
   }
   return {};
 }
 
 core::Result<> use_dh_parameters(SSL_CTX* context, const NamedFile& file) {
-  constexpr std::string_view kWhat = "Failed to load DH params";
   ERR_clear_error();
   const auto pem = open_pem(file);
-  if (!pem) return cannot_open(kWhat, pem.error());
+  if (!pem) return cannot_open(kDhParametersFail, pem.error());
   Owned<EVP_PKEY> parameters(PEM_read_bio_Parameters(pem->get(), nullptr));
   if (parameters == nullptr || SSL_CTX_set0_tmp_dh_pkey(context, parameters.get()) != 1) {
-    return cannot_use(kWhat, file);
+    return cannot_use(kDhParametersFail, file);
   }
   // The pointer is released, because the context owns the parameters now.
   static_cast<void>(parameters.release());
@@ -242,16 +240,15 @@ core::Result<> use_dh_parameters(SSL_CTX* context, const NamedFile& file) {
 }
 
 core::Result<> trust_file(SSL_CTX* context, const NamedFile& file) {
-  constexpr std::string_view kWhat = "Failed to load CA certificates";
   ERR_clear_error();
   const auto pem = open_pem(file);
-  if (!pem) return cannot_open(kWhat, pem.error());
-  if (!add_authorities(SSL_CTX_get_cert_store(context), pem->get())) return cannot_use(kWhat, file);
+  if (!pem) return cannot_open(kAuthoritiesFail, pem.error());
+  if (!add_authorities(SSL_CTX_get_cert_store(context), pem->get()))
+    return cannot_use(kAuthoritiesFail, file);
   return {};
 }
 
 core::Result<> trust_directory(SSL_CTX* context, const NamedFile& directories) {
-  constexpr std::string_view kWhat = "Failed to load CA certificates";
   ERR_clear_error();
   auto parts = std::make_unique<Directories>();
   for (std::string_view rest = directories.path; !rest.empty();) {
@@ -261,12 +258,12 @@ core::Result<> trust_directory(SSL_CTX* context, const NamedFile& directories) {
   }
   for (const std::string& directory : *parts) {
     if (auto checked = check_directory(directory); !checked) {
-      return cannot_open(kWhat, checked.error());
+      return cannot_open(kAuthoritiesFail, checked.error());
     }
   }
   X509_LOOKUP* const lookup =
       X509_STORE_add_lookup(SSL_CTX_get_cert_store(context), directory_method());
-  if (lookup == nullptr) return cannot_use(kWhat, directories);
+  if (lookup == nullptr) return cannot_use(kAuthoritiesFail, directories);
   X509_LOOKUP_set_method_data(lookup, parts.release());
   return {};
 }

@@ -12,6 +12,7 @@
 #include <openssl/types.h>
 
 #include <string>
+#include <string_view>
 
 #include "core/result.h"
 #include "persistence/files/open_file.h"
@@ -19,6 +20,12 @@
 namespace server {
 
 using persistence::NamedFile;
+
+// The steps that errors name, as in Redis.
+inline constexpr std::string_view kCertificateFails = "Failed to load certificate";
+inline constexpr std::string_view kPrivateKeyFails = "Failed to load private key";
+inline constexpr std::string_view kDhParametersFail = "Failed to load DH params";
+inline constexpr std::string_view kAuthoritiesFail = "Failed to load CA certificates";
 
 // The errors of all functions are lines for the log, without an error code. They name the failed
 // step, the path and the reason.

@@ -71,12 +71,12 @@ constexpr OptionTexts kPlanTexts = [] {
 
 constexpr std::string_view kInsertArity = "ERR wrong number of arguments for 'bf.insert' command";
 constexpr OptionTexts kInsertTexts = {
-    .bad_error_rate = "Bad error rate",
-    .error_rate_range = "Bad error rate",
-    .bad_capacity = "Bad capacity",
-    .capacity_range = "Bad capacity",
-    .bad_expansion = "Bad expansion",
-    .expansion_range = "Bad expansion",
+    .bad_error_rate = kInsertErrorRate,
+    .error_rate_range = kInsertErrorRate,
+    .bad_capacity = kInsertCapacity,
+    .capacity_range = kInsertCapacity,
+    .bad_expansion = kInsertExpansion,
+    .expansion_range = kInsertExpansion,
     .no_expansion = kInsertArity,
     .arity = kInsertArity,
 };

@@ -30,6 +30,10 @@ inline constexpr std::string_view kCapacityRange =
     "ERR capacity must be in the range [1, 281474976710656]";
 inline constexpr std::string_view kNoExpansion = "ERR no expansion";
 inline constexpr std::string_view kCannotExpand = "Nonscaling filters cannot expand";
+// Error texts of BF.INSERT.
+inline constexpr std::string_view kInsertErrorRate = "Bad error rate";
+inline constexpr std::string_view kInsertCapacity = "Bad capacity";
+inline constexpr std::string_view kInsertExpansion = "Bad expansion";
 // The error text of VALIDATESCALETO.
 inline constexpr std::string_view kBadCapacity =
     "ERR bad capacity: write an integer, such as 100000";

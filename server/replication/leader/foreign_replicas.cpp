@@ -29,7 +29,7 @@ ForeignReplicas::ForeignReplicas(const Config& config, const ServerState& state,
 
 std::optional<std::string> ForeignReplicas::obstacle() const {
   const std::string policy = config_.text(OptionId::kReplicaForeign);
-  if (policy == "no") return "it is another kind of server than its leader (replica-foreign no)";
+  if (policy == "no") return std::string(kNoForeignReplicas);
   const auto layout = layout_not_held(policy);
   if (!layout) return std::nullopt;
   return fmt::format(

@@ -25,6 +25,10 @@ namespace server {
 class Config;
 struct ServerState;
 
+// The obstacle of `replica-foreign no`.
+inline constexpr std::string_view kNoForeignReplicas =
+    "it is another kind of server than its leader (replica-foreign no)";
+
 class ForeignReplicas {
  public:
   ForeignReplicas(const Config& config, const ServerState& state,
