@@ -56,7 +56,7 @@ Reading read(const std::string& bytes, const persistence::AofLimits& limits) {
   require(scan.checksum.size_bytes() == scan.sound_bytes, "the checksum covers something else");
   if (scan.condition == Condition::kDamaged) return reading;
   const auto keep = [&](const persistence::AofCommand& command) -> core::Result<> {
-    require(!command.arguments.empty(), "a command without arguments");
+    require(!command.arguments.empty(), "a command has no argument");
     require(command.offset < scan.sound_bytes, "a command behind the sound part");
     for (const std::string_view argument : command.arguments) reading.commands += argument;
     reading.commands += '\n';

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/clustering.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,6 +18,8 @@
 
 namespace server {
 namespace {
+
+using ::testing::HasSubstr;
 
 class ClusteringTest : public CommandTest {
  protected:
@@ -53,13 +56,13 @@ TEST_F(ClusteringTest, EmulatedClusterNeedsNoPermit) {
 
 TEST_F(ClusteringTest, NodeNeedsEtcd) {
   const support::TempDirectory folder;
-  EXPECT_EQ(prepare({"--cluster-enabled", "yes", "--dir", folder.path().c_str()}),
-            "cluster-enabled yes needs cluster-etcd, the addresses of etcd");
+  EXPECT_THAT(prepare({"--cluster-enabled", "yes", "--dir", folder.path().c_str()}),
+              HasSubstr("cluster-etcd"));
 }
 
 TEST_F(ClusteringTest, ReplicaOfAnotherServerIsNoNode) {
-  EXPECT_EQ(prepare({"--cluster-enabled", "emulated", "--replicaof", "127.0.0.1", "1"}),
-            "replicaof directive not allowed in cluster mode");
+  EXPECT_THAT(prepare({"--cluster-enabled", "emulated", "--replicaof", "127.0.0.1", "1"}),
+              HasSubstr("replicaof"));
 }
 
 TEST_F(ClusteringTest, ClusterHasOneDatabase) {

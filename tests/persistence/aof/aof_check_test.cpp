@@ -145,7 +145,7 @@ TEST_F(AofCheckTest, ManifestIsRecognizedByItsContent) {
   EXPECT_THAT(check("d/index").text, HasSubstr("d/index: base 0"));
   EXPECT_FALSE(check("d/none").is_sound);
   disk_.put("d/index.manifest", "");
-  EXPECT_THAT(check("d/index.manifest").text, HasSubstr("Found an empty AOF manifest"));
+  EXPECT_THAT(check("d/index.manifest").text, HasSubstr(manifest_fault::kEmpty));
 }
 
 TEST_F(AofCheckTest, EndIsCutAfterASecond) {

@@ -137,7 +137,7 @@ TEST_F(AofDamageTest, LengthHidingChecksumLinesIsDamage) {
   bytes.replace(length, 3, "$" + std::to_string(swallowed));
   const Reading reading = read(bytes);
   EXPECT_EQ(reading.scan.condition, Condition::kDamaged);
-  EXPECT_EQ(reading.scan.reason, "a checksum line inside of a command");
+  EXPECT_EQ(reading.scan.reason, aof_fault::kSwallowedChecksum);
   EXPECT_EQ(reading.scan.fault_offset, batch_bytes - kChecksumLineBytes + 1);
 }
 

@@ -28,8 +28,12 @@ AofManifest large_manifest() {
   return manifest;
 }
 
-std::string bad(int line, const std::string& reason) {
-  return "line " + std::to_string(line) + ": Invalid AOF manifest file format, " + reason;
+std::string on_line(int line, std::string_view reason) {
+  return "line " + std::to_string(line) + ": " + std::string(reason);
+}
+
+std::string bad(int line, std::string_view reason) {
+  return on_line(line, "Invalid AOF manifest file format, " + std::string(reason));
 }
 
 struct ManifestCase {
@@ -48,52 +52,52 @@ TEST(AofManifestTest, AcceptsAndRejectsAsRedis) {
       {incr, ""},
       {incr + base, ""},
       {base + "file a.5.incr.aof seq 5 type i\nfile a.9.incr.aof seq 9 type i\n", ""},
-      {base + incr + incr, "line 3: Found a non-monotonic sequence"},
-      {"file a seq 2 type i\nfile b seq 1 type i\n", "line 2: Found a non-monotonic sequence"},
+      {base + incr + incr, on_line(3, manifest_fault::kWrongOrder)},
+      {"file a seq 2 type i\nfile b seq 1 type i\n", on_line(2, manifest_fault::kWrongOrder)},
       {"file a seq 2 type h\nfile b seq 1 type h\n" + incr, ""},
-      {base + base, "line 2: Found duplicate base file"},
-      {"file a seq 1 type x\n", "line 1: Unknown AOF file type"},
-      {"file a seq 1 type B\n", "line 1: Unknown AOF file type"},
-      {"", "an empty AOF manifest"},
-      {"\n", bad(1, "not a list of names and values")},
-      {base + "\n" + incr, bad(2, "not a list of names and values")},
-      {base + " \t\r\n", bad(2, "not a list of names and values")},
-      {"file a seq 1 type b", bad(1, "the line has no end")},
-      {base + "file a seq 1 type i", bad(2, "the line has no end")},
+      {base + base, on_line(2, manifest_fault::kSecondBase)},
+      {"file a seq 1 type x\n", on_line(1, manifest_fault::kUnknownType)},
+      {"file a seq 1 type B\n", on_line(1, manifest_fault::kUnknownType)},
+      {"", std::string(manifest_fault::kEmpty)},
+      {"\n", bad(1, manifest_fault::kNotPairs)},
+      {base + "\n" + incr, bad(2, manifest_fault::kNotPairs)},
+      {base + " \t\r\n", bad(2, manifest_fault::kNotPairs)},
+      {"file a seq 1 type b", bad(1, manifest_fault::kNoLineEnd)},
+      {base + "file a seq 1 type i", bad(2, manifest_fault::kNoLineEnd)},
       {"# comment\n" + base + "#\n" + incr, ""},
       {"# comment\n", ""},
-      {"# comment", bad(1, "the line has no end")},
+      {"# comment", bad(1, manifest_fault::kNoLineEnd)},
       {"  file a seq 1 type b \t\r\n", ""},
       {"file a seq 1 type b pad " + x999 + "\n", ""},
-      {"file a seq 1 type b pad x" + x999 + "\n", "line 1: The AOF manifest file contains"},
+      {"file a seq 1 type b pad x" + x999 + "\n", on_line(1, manifest_fault::kLongLine)},
       {"file " + x999.substr(0, 255) + " seq 1 type b\n", ""},
-      {"file " + x999.substr(0, 256) + " seq 1 type b\n", "file is not the name of a file"},
-      {"#" + std::string(1023, 'c') + "\n" + base, "line 1: The AOF manifest file contains"},
+      {"file " + x999.substr(0, 256) + " seq 1 type b\n", bad(1, manifest_fault::kNoFileName)},
+      {"#" + std::string(1023, 'c') + "\n" + base, on_line(1, manifest_fault::kLongLine)},
       {"#" + std::string(1022, 'c') + "\n" + base, ""},
       {"type b seq 1 file a\n", ""},
       {"FILE a Seq 1 tYPE b\n", ""},
       {"file a seq 1 type b newkey newvalue\n", ""},
       {"file a seq 1 type i startoffset 0 endoffset 10\n", ""},
-      {"file a seq 1 type\n", bad(1, "not a list of names and values")},
-      {"file a seq 1 type b odd\n", bad(1, "not a list of names and values")},
-      {"file a seq 1\n", bad(1, "not a list of names and values")},
-      {"file a seq 1 other b\n", bad(1, "file, seq or type is missing")},
-      {"name a seq 1 type b\n", bad(1, "file, seq or type is missing")},
-      {"file a sequ 1 type b\n", bad(1, "file, seq or type is missing")},
-      {"file a seq 0 type b\n", bad(1, "seq is not a positive number")},
-      {"file a seq x type b\n", bad(1, "seq is not a positive number")},
-      {"file a seq 9223372036854775808 type b\n", bad(1, "seq is not a positive number")},
+      {"file a seq 1 type\n", bad(1, manifest_fault::kNotPairs)},
+      {"file a seq 1 type b odd\n", bad(1, manifest_fault::kNotPairs)},
+      {"file a seq 1\n", bad(1, manifest_fault::kNotPairs)},
+      {"file a seq 1 other b\n", bad(1, manifest_fault::kMissingField)},
+      {"name a seq 1 type b\n", bad(1, manifest_fault::kMissingField)},
+      {"file a sequ 1 type b\n", bad(1, manifest_fault::kMissingField)},
+      {"file a seq 0 type b\n", bad(1, manifest_fault::kNoSequence)},
+      {"file a seq x type b\n", bad(1, manifest_fault::kNoSequence)},
+      {"file a seq 9223372036854775808 type b\n", bad(1, manifest_fault::kNoSequence)},
       // File names that a manifest must not contain.
-      {"file d/a seq 1 type b\n", bad(1, "file is not the name of a file")},
-      {"file d\\a seq 1 type b\n", bad(1, "file is not the name of a file")},
-      {"file .. seq 1 type b\n", bad(1, "file is not the name of a file")},
-      {"file \"\" seq 1 type b\n", bad(1, "file is not the name of a file")},
-      {"file \"a\\x00b\" seq 1 type b\n", bad(1, "file is not the name of a file")},
+      {"file d/a seq 1 type b\n", bad(1, manifest_fault::kNoFileName)},
+      {"file d\\a seq 1 type b\n", bad(1, manifest_fault::kNoFileName)},
+      {"file .. seq 1 type b\n", bad(1, manifest_fault::kNoFileName)},
+      {"file \"\" seq 1 type b\n", bad(1, manifest_fault::kNoFileName)},
+      {"file \"a\\x00b\" seq 1 type b\n", bad(1, manifest_fault::kNoFileName)},
       {"file \"a b\" seq 1 type b\n", ""},
       {"file 'a b' seq 1 type b\n", ""},
-      {"file \"a b seq 1 type b\n", bad(1, "not a list of names and values")},
-      {"file \"a\"b seq 1 type b\n", bad(1, "not a list of names and values")},
-      {std::string("file a seq 1\0 type b\n", 21), bad(1, "seq is not a positive number")},
+      {"file \"a b seq 1 type b\n", bad(1, manifest_fault::kNotPairs)},
+      {"file \"a\"b seq 1 type b\n", bad(1, manifest_fault::kNotPairs)},
+      {std::string("file a seq 1\0 type b\n", 21), bad(1, manifest_fault::kNoSequence)},
   };
   for (const ManifestCase& one : cases) {
     const auto manifest = parse(one.text);
@@ -175,7 +179,7 @@ TEST(AofManifestTest, TruncatedManifestOfOursIsRejected) {
   for (size_t size = 0; size < text.size(); ++size) {
     EXPECT_FALSE(parse(std::string_view(text).substr(0, size))) << size;
   }
-  EXPECT_THAT(parse(text + "#\n").error().message, HasSubstr("text after the checksum"));
+  EXPECT_THAT(parse(text + "#\n").error().message, HasSubstr(manifest_fault::kTextAfterChecksum));
 }
 
 TEST(AofManifestTest, FlippedBitIsRefusedOrChangesNothing) {
@@ -190,8 +194,9 @@ TEST(AofManifestTest, FlippedBitIsRefusedOrChangesNothing) {
 }
 
 TEST(AofManifestTest, ManifestOfALaterVersionIsRefused) {
-  EXPECT_THAT(parse("#bloomery-ver:2\n").error().message, HasSubstr("written by a later version"));
-  EXPECT_THAT(parse("#bloomery-ver:x\n").error().message, HasSubstr("malformed line of ours"));
+  EXPECT_THAT(parse("#bloomery-ver:2\n").error().message, HasSubstr(aof_fault::kLaterVersion));
+  EXPECT_THAT(parse("#bloomery-ver:x\n").error().message,
+              HasSubstr(manifest_fault::kMalformedLine));
 }
 
 TEST(AofManifestTest, RewriteMovesOldFilesToHistory) {

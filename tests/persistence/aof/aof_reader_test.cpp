@@ -186,12 +186,12 @@ TEST(AofReaderTest, WrongBytesOfAForeignFileAreDamage) {
            {"*1\r\n$1\r\nabc\r\n", 9, aof_fault::kNoLineEnd},
            {"*1\r\n$0000000000000000001\r\na\r\n", 23, aof_fault::kLongNumber},
            {"#" + std::string(1022, 'x') + "\n", 1023, aof_fault::kOpenAnnotation},
-           {encode({"EXEC"}), 0, "EXEC without MULTI"},
-           {encode({"MULTI"}) + encode({"MULTI"}), 15, "MULTI inside of MULTI"},
-           {"#bloomery-ver:2\r\n", 0, "written by a later version"},
-           {"#bloomery-ver:\r\n", 0, "a malformed annotation"},
-           {"#bloomery-ver:1\n", 0, "a malformed annotation"},
-           {checksum_text(1) + "\r\n", 0, "the checksum of the preceding bytes does not match"},
+           {encode({"EXEC"}), 0, aof_fault::kExecWithoutMulti},
+           {encode({"MULTI"}) + encode({"MULTI"}), 15, aof_fault::kNestedMulti},
+           {"#bloomery-ver:2\r\n", 0, aof_fault::kLaterVersion},
+           {"#bloomery-ver:\r\n", 0, aof_fault::kMalformedAnnotation},
+           {"#bloomery-ver:1\n", 0, aof_fault::kMalformedAnnotation},
+           {checksum_text(1) + "\r\n", 0, aof_fault::kWrongChecksum},
        }) {
     const Reading reading = read(aof_files::kSet + one.bytes + aof_files::kSet);
     EXPECT_EQ(reading.scan.condition, Condition::kDamaged) << one.bytes;

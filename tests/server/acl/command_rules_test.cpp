@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "server/acl/rule_error.h"
 #include "tests/server/acl/acl_fixture.h"
 
 namespace server::acl {
@@ -91,24 +92,23 @@ TEST_F(CommandRulesTest, AFirstArgumentMayBeAllowed) {
 
 TEST_F(CommandRulesTest, FirstArgumentsAreBounded) {
   for (int i = 0; i < 128; ++i) ASSERT_EQ(apply("+select|" + std::to_string(i)), "");
-  EXPECT_EQ(apply("+ping|x"), "Too many first-arg rules");
+  EXPECT_EQ(apply("+ping|x"), kTooManyArgumentRules);
   EXPECT_EQ(apply("+select"), "");
   EXPECT_EQ(apply("+ping|x"), "");
 }
 
 TEST_F(CommandRulesTest, WrongRulesGetRedisErrors) {
-  const std::string unknown = "Unknown command or category name in ACL";
   for (const char* const rule : {"+", "-", "+@", "+foo", "-foo", "+@foo", "+config|foo",
                                  "-select|0", "+|", "+get|a|b", "+foo|a", "-config|"}) {
-    EXPECT_EQ(apply(rule), unknown) << rule;
+    EXPECT_EQ(apply(rule), kUnknownCommandRule) << rule;
   }
-  EXPECT_EQ(apply("+select|"), "Syntax error");
-  EXPECT_EQ(apply("+config|"), "Syntax error");
-  EXPECT_EQ(apply("+config|get|x"), "Allowing first-arg of a subcommand is not supported");
+  EXPECT_EQ(apply("+select|"), kRuleSyntax);
+  EXPECT_EQ(apply("+config|"), kRuleSyntax);
+  EXPECT_EQ(apply("+config|get|x"), kSubcommandArgumentRule);
   // apply() rejects a rule with a space or a zero byte, because text() could not reproduce this
   // rule.
-  EXPECT_EQ(apply("+select|a b"), "Syntax error");
-  EXPECT_EQ(apply(std::string_view("+select|a\0b", 11)), "Syntax error");
+  EXPECT_EQ(apply("+select|a b"), kRuleSyntax);
+  EXPECT_EQ(apply(std::string_view("+select|a\0b", 11)), kRuleSyntax);
 }
 
 TEST_F(CommandRulesTest, TheTextMakesTheSameRules) {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "server/acl/rule_error.h"
 #include "tests/server/acl/acl_fixture.h"
 
 namespace server::acl {
@@ -75,7 +76,7 @@ TEST_F(SelectorTest, APatternOfChannelsIsGrantedLiterally) {
 TEST_F(SelectorTest, WrongRulesAreSyntaxErrors) {
   for (const char* const rule : {"%~a", "%", "%R", "%RW", "%RR~a", "%X~a", "%~", "~a b", "&a b",
                                  "~a\tb", "bogus", "on", "(+get)", ">p", "nopass"}) {
-    EXPECT_EQ(apply(rule), "Syntax error") << rule;
+    EXPECT_EQ(apply(rule), kRuleSyntax) << rule;
   }
   EXPECT_EQ(selector_.describe(), "resetchannels -@all");
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "server/acl/command_rules.h"
 #include "tests/server/acl/acl_fixture.h"
 
 namespace server::acl {
@@ -75,7 +76,7 @@ TEST_F(UserTest, WrongSelectorsAreRejected) {
   EXPECT_EQ(apply({"(+get", "~x"}), "unclosed (+get");
   EXPECT_EQ(apply({"((+get))"}), "((+get)): Syntax error");
   EXPECT_EQ(apply({"(on)"}), "(on): Syntax error");
-  EXPECT_EQ(apply({"(+foo)"}), "(+foo): Unknown command or category name in ACL");
+  EXPECT_EQ(apply({"(+foo)"}), "(+foo): " + std::string(kUnknownCommandRule));
   EXPECT_EQ(apply({"foo)"}), "foo): Syntax error");
   // ACL LIST writes a selector in parentheses. A pattern with a `)` would end the selector too
   // early, so such a pattern is rejected.

@@ -66,8 +66,7 @@ TEST(ExportOptions, TwoPathsAndAKnownTarget) {
   EXPECT_EQ(refusal({"a", "b", "--target", "Valkey"}),
             "--target takes redis, redisbloom or valkey-bloom, not 'Valkey'");
   const std::string same = vectors::path("redisbloom/dump.rdb").string();
-  EXPECT_EQ(refusal({same, same, "--overwrite"}),
-            "--export-rdb does not write over the file that it reads");
+  EXPECT_EQ(refusal({same, same, "--overwrite"}), kExportToItsSource);
 }
 
 TEST_F(ExportSnapshotTest, ExitStatusTellsWhetherAllIsThere) {

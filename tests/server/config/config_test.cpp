@@ -116,9 +116,9 @@ TEST_F(ConfigTest, SetRefusesWithTheTextsOfRedis) {
       {"enable-protected-configs", "yes", std::string(kImmutableOption)},
       {"dir", "/", std::string(kProtectedOption)},
       {"dbfilename", "x", std::string(kProtectedOption)},
-      {"save", "100", "Invalid save parameters"},
-      {"save", "0 1", "Invalid save parameters"},
-      {"save", "a b", "Invalid save parameters"},
+      {"save", "100", std::string(kInvalidSavePoints)},
+      {"save", "0 1", std::string(kInvalidSavePoints)},
+      {"save", "a b", std::string(kInvalidSavePoints)},
       {"client-output-buffer-limit", "normal 0 0", std::string(kNoBufferLimit)},
       {"client-output-buffer-limit", "normal 1mb 1k  10", std::string(kNoBufferLimit)},
       {"client-output-buffer-limit", "master 0 0 0", std::string(kNoClientClass)},
@@ -223,13 +223,12 @@ TEST_F(ConfigTest, MemoryOfClientsIsBytesOrAPartOfMaxmemory) {
   becomes("1kb", "1024");
   EXPECT_EQ(config_.client_memory_limit_bytes(), 128U << 10) << "no less";
   for (const char* const text : {"200%", "101%", "9999999999999999999"}) {
-    EXPECT_EQ(
-        set({{"maxmemory-clients", text}}),
-        config_set_error("maxmemory-clients", "percentage argument must be less or equal to 100"));
+    EXPECT_EQ(set({{"maxmemory-clients", text}}),
+              config_set_error("maxmemory-clients", kPercentTooBig));
   }
   for (const char* const text : {"", "abc", "-1", "-5%", "%", "1.5gb", "10 %", "010%", "+5%"}) {
     EXPECT_EQ(set({{"maxmemory-clients", text}}),
-              config_set_error("maxmemory-clients", "argument must be a memory or percent value"));
+              config_set_error("maxmemory-clients", kNoMemoryOrPercent));
   }
 }
 
@@ -285,10 +284,9 @@ TEST_F(ConfigTest, ListenerOptionsNeedAHook) {
 TEST_F(ConfigTest, BindTakesAddressesOnly) {
   config_.on_change(OptionId::kBind, [] { return core::Result<>(); });
   EXPECT_EQ(set({{"bind", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17"}}),
-            config_set_error("bind", "Too many bind addresses specified."));
+            config_set_error("bind", kTooManyAddresses));
   for (const char* value : {"a\r\nb", "a  b", "a\"b", "/x"}) {
-    EXPECT_EQ(set({{"bind", value}}),
-              config_set_error("bind", "Failed to bind to specified addresses."));
+    EXPECT_EQ(set({{"bind", value}}), config_set_error("bind", kAddressesFail));
   }
   EXPECT_EQ(set({{"bind", "127.0.0.1 -::1"}}), "OK");
   EXPECT_THAT(ListenOptions(config_).bind_addresses(), ElementsAre("127.0.0.1", "-::1"));
@@ -358,19 +356,16 @@ TEST_F(ConfigTest, WordsOfSignalsAreRead) {
         << words;
   }
   EXPECT_EQ(set({{"shutdown-on-sigint", "save nosave"}}),
-            config_set_error("shutdown-on-sigint",
-                             "shutdown options SAVE and NOSAVE can't be used simultaneously"));
+            config_set_error("shutdown-on-sigint", kSaveAndNoSave));
 }
 
 TEST_F(ConfigTest, OomScoresAreBounded) {
   EXPECT_EQ(set({{"oom-score-adj-values", "3 2 -2000"}}), "OK");
   EXPECT_EQ(set({{"oom-score-adj-values", "1 2"}}),
-            config_set_error("oom-score-adj-values", "wrong number of arguments"));
+            config_set_error("oom-score-adj-values", kWrongArgumentCount));
   for (const std::string words : {"1 2 2001", "-2001 0 0", "1 2 x"}) {
-    EXPECT_EQ(
-        set({{"oom-score-adj-values", words}}),
-        config_set_error("oom-score-adj-values",
-                         "Invalid oom-score-adj-values, elements must be between -2000 and 2000."))
+    EXPECT_EQ(set({{"oom-score-adj-values", words}}),
+              config_set_error("oom-score-adj-values", kInvalidOomScores))
         << words;
   }
 }

@@ -6,7 +6,9 @@
 
 #include "server/config/buffer_limits.h"
 #include "server/config/command_line.h"
+#include "server/config/directives.h"
 #include "server/config/option_table.h"
+#include "server/config/suggestion.h"
 #include "server/config/value.h"
 #include "server/config/words.h"
 #include "tests/server/config/config_fixture.h"
@@ -71,17 +73,17 @@ TEST_F(ConfigTest, BadLinesAreFatalWithTheirPlace) {
   const struct {
     std::string line, reason;
   } kCases[] = {
-      {"foo bar", "Bad directive or wrong number of arguments"},
-      {"include", "Bad directive or wrong number of arguments"},
-      {"loadmodule", "Bad directive or wrong number of arguments"},
-      {"rename-command a", "Bad directive or wrong number of arguments"},
-      {"bf.foo 1", "Bad directive or wrong number of arguments"},
-      {"max-memory 1gb", "Bad directive or wrong number of arguments; did you mean 'maxmemory'?"},
-      {"port \"1", "Unbalanced quotes in configuration line"},
-      {"port \"a\"b", "Unbalanced quotes in configuration line"},
-      {"port", "wrong number of arguments"},
-      {"port 1 2", "wrong number of arguments"},
-      {"bind", "wrong number of arguments"},
+      {"foo bar", std::string(kBadDirective)},
+      {"include", std::string(kBadDirective)},
+      {"loadmodule", std::string(kBadDirective)},
+      {"rename-command a", std::string(kBadDirective)},
+      {"bf.foo 1", std::string(kBadDirective)},
+      {"max-memory 1gb", std::string(kBadDirective) + "; did you mean 'maxmemory'?"},
+      {"port \"1", std::string(kUnbalancedLine)},
+      {"port \"a\"b", std::string(kUnbalancedLine)},
+      {"port", std::string(kWrongArgumentCount)},
+      {"port 1 2", std::string(kWrongArgumentCount)},
+      {"bind", std::string(kWrongArgumentCount)},
       {"port abc", std::string(kNoInteger)},
       {"port 99999", out_of_range(0, 65535).reason},
       {"unixsocketperm 9", std::string(kNoOctalNumber)},
@@ -104,9 +106,9 @@ TEST_F(ConfigTest, EveryOptionRefusesTooFewAndTooManyWords) {
     Config config;
     const std::string name = fmt::format("--{}", option.name);
     if (option.may_be_bare) continue;
-    EXPECT_THAT(load(config, {name}), HasSubstr("wrong number of arguments"));
+    EXPECT_THAT(load(config, {name}), HasSubstr(kWrongArgumentCount));
     if (option.multi_argument) continue;
-    EXPECT_THAT(load(config, {name, "a", "b"}), HasSubstr("wrong number of arguments"));
+    EXPECT_THAT(load(config, {name, "a", "b"}), HasSubstr(kWrongArgumentCount));
   }
 }
 
@@ -130,9 +132,9 @@ TEST_F(ConfigTest, CommandLineErrorsNameTheCommandLine) {
   EXPECT_THAT(load({"--hz", "1", "--bar", "1"}),
               HasSubstr("at line 2 of the command line\n>>> 'bar \"1\"'\nBad directive"));
   EXPECT_THAT(load({"-x"}), HasSubstr(">>> '\"-x\"'\nBad directive"));
-  EXPECT_THAT(load({"-p", "7000"}), HasSubstr("the port is given as --port 7000"));
+  EXPECT_THAT(load({"-p", "7000"}), HasSubstr(kPortHint));
   EXPECT_THAT(load({"--hz", "10", "-p", "7000"}),
-              HasSubstr("wrong number of arguments; the port is given as --port 7000"));
+              HasSubstr(std::string(kWrongArgumentCount) + kPortHint));
 }
 
 TEST_F(ConfigTest, MissingFileIsFatal) {

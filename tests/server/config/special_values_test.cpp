@@ -28,16 +28,16 @@ TEST_F(SpecialValuesTest, BindTakesUpToSixteenAddresses) {
   EXPECT_EQ(text_of(parse_bind, {""}), "");
   EXPECT_EQ(text_of(parse_bind, {"127.0.0.1", "-::1", "*"}), "127.0.0.1 -::1 *");
   EXPECT_EQ(text_of(parse_bind, Texts(16, "::1")).size(), 16 * 4 - 1U);
-  EXPECT_EQ(text_of(parse_bind, Texts(17, "::1")), "!Too many bind addresses specified.");
-  EXPECT_EQ(text_of(parse_bind, {"::1", ""}), "!Failed to bind to specified addresses.");
-  EXPECT_EQ(text_of(parse_bind, {"a b"}), "!Failed to bind to specified addresses.");
+  EXPECT_EQ(text_of(parse_bind, Texts(17, "::1")), "!" + std::string(kTooManyAddresses));
+  EXPECT_EQ(text_of(parse_bind, {"::1", ""}), "!" + std::string(kAddressesFail));
+  EXPECT_EQ(text_of(parse_bind, {"a b"}), "!" + std::string(kAddressesFail));
 }
 
 TEST_F(SpecialValuesTest, LeaderIsAHostAndAPortOrNoOne) {
   EXPECT_EQ(text_of(parse_replicaof, {"localhost", "6379"}), "localhost 6379");
   EXPECT_EQ(text_of(parse_replicaof, {"NO", "One"}), "");
   EXPECT_EQ(text_of(parse_replicaof, {""}), "");
-  EXPECT_EQ(text_of(parse_replicaof, {"localhost"}), "!wrong number of arguments");
+  EXPECT_EQ(text_of(parse_replicaof, {"localhost"}), "!" + std::string(kWrongArgumentCount));
   EXPECT_EQ(text_of(parse_replicaof, {"local host", "1"}), "!Invalid master host");
   EXPECT_EQ(text_of(parse_replicaof, {"localhost", "65536"}), "!Invalid master port");
   EXPECT_EQ(write_replicaof(option_, "localhost 6379"), Texts{"a localhost 6379"});
@@ -55,18 +55,16 @@ TEST_F(SpecialValuesTest, HzIsPulledIntoItsRange) {
 
 TEST_F(SpecialValuesTest, MemoryOrPartOfMaxmemory) {
   EXPECT_EQ(text_of(parse_memory_or_percent, {"1kb"}), "1024");
-  EXPECT_EQ(text_of(parse_memory_or_percent, {""}), "!argument must be a memory or percent value");
+  EXPECT_EQ(text_of(parse_memory_or_percent, {""}), "!" + std::string(kNoMemoryOrPercent));
   EXPECT_EQ(text_of(parse_memory_or_percent, {"0%"}), "0");
   const auto half = parse_memory_or_percent(option_, Texts{"50%"}, "");
   EXPECT_EQ(half->text, "50%");
   EXPECT_EQ(half->scalar, -50);
   for (const char* text : {"101%", "9223372036854775808"}) {
-    EXPECT_EQ(text_of(parse_memory_or_percent, {text}),
-              "!percentage argument must be less or equal to 100");
+    EXPECT_EQ(text_of(parse_memory_or_percent, {text}), "!" + std::string(kPercentTooBig));
   }
   for (const char* text : {"-1%", "%", "1.5%", "x"}) {
-    EXPECT_EQ(text_of(parse_memory_or_percent, {text}),
-              "!argument must be a memory or percent value");
+    EXPECT_EQ(text_of(parse_memory_or_percent, {text}), "!" + std::string(kNoMemoryOrPercent));
   }
 }
 
@@ -84,7 +82,7 @@ TEST_F(SpecialValuesTest, SavePointsAddUp) {
   EXPECT_EQ(text_of(parse_save, {"60", "0", "10", "1"}), "60 0 10 1");
   EXPECT_EQ(text_of(parse_save, {""}, "3600 1"), "");
   for (const Texts& words : {Texts{"60"}, Texts{"0", "1"}, Texts{"60", "-1"}, Texts{"a", "b"}}) {
-    EXPECT_EQ(text_of(parse_save, words), "!Invalid save parameters");
+    EXPECT_EQ(text_of(parse_save, words), "!" + std::string(kInvalidSavePoints));
   }
   EXPECT_EQ(write_save(option_, "3600 1 60 1000"), (Texts{"a 3600 1", "a 60 1000"}));
   EXPECT_EQ(write_save(option_, ""), Texts{"a \"\""});

@@ -26,8 +26,8 @@ TEST(SuggestionTest, OtherWordsGetNoSuggestion) {
 }
 
 TEST(SuggestionTest, OptionsWithOneDashAreExplained) {
-  EXPECT_EQ(hint_for("-p"), "; the port is given as --port 7000");
-  EXPECT_EQ(hint_for("-x"), "; the names of options follow two dashes: --port 7000");
+  EXPECT_EQ(hint_for("-p"), kPortHint);
+  EXPECT_EQ(hint_for("-x"), kDashesHint);
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ TEST(RegistryTest, RenamesThatCannotBeAreRefused) {
   EXPECT_EQ(renamed({{"nope", "x"}}, registry), "No such command in rename-command: 'nope'");
   EXPECT_EQ(renamed({{"client|list", "x"}}, registry),
             "No such command in rename-command: 'client|list'");
-  const std::string target = "Target command name already exists or is too long: ";
+  const std::string target(kInvalidRenameTarget);
   EXPECT_EQ(renamed({{"get", "set"}}, registry), target + "set");
   EXPECT_EQ(renamed({{"get", std::string(49, 'x')}}, registry), target + std::string(49, 'x'));
   EXPECT_EQ(renamed({{"get", std::string(48, 'x')}}, registry), "");
@@ -163,49 +163,45 @@ TEST(CheckRowTest, ASoundRowHasNoFault) {
 }
 
 TEST(CheckRowTest, EveryFaultIsNamed) {
-  EXPECT_EQ(fault_of([](Command& row) { row.name = "Word"; }), "name must be lower case");
-  EXPECT_EQ(fault_of([](Command& row) { row.name = ""; }), "name must be lower case");
-  EXPECT_EQ(fault_of([](Command& row) { row.name = "a|b"; }), "name must be lower case");
+  EXPECT_EQ(fault_of([](Command& row) { row.name = "Word"; }), row_fault::kNotLowerCase);
+  EXPECT_EQ(fault_of([](Command& row) { row.name = ""; }), row_fault::kNotLowerCase);
+  EXPECT_EQ(fault_of([](Command& row) { row.name = "a|b"; }), row_fault::kNotLowerCase);
   EXPECT_EQ(fault_of([](Command& row) {
               row.name = "a-name-of-far-more-than-forty-eight-characters-is";
             }),
-            "name is too long");
-  EXPECT_EQ(fault_of([](Command& row) { row.summary = "Does it."; }),
-            "summary must be a bare sentence");
-  EXPECT_EQ(fault_of([](Command& row) { row.since = ""; }), "group and since are needed");
-  EXPECT_EQ(fault_of([](Command& row) { row.handler = nullptr; }),
-            "needs a handler or subcommands");
+            row_fault::kLongName);
+  EXPECT_EQ(fault_of([](Command& row) { row.summary = "Does it."; }), row_fault::kSummary);
+  EXPECT_EQ(fault_of([](Command& row) { row.since = ""; }), row_fault::kNoGroup);
+  EXPECT_EQ(fault_of([](Command& row) { row.handler = nullptr; }), row_fault::kNoHandler);
   EXPECT_EQ(fault_of([](Command& row) { row.flags = kWrite | kReadOnly; }),
-            "cannot read and write");
+            row_fault::kReadsAndWrites);
   EXPECT_EQ(fault_of([](Command& row) {
               row.arity = 0;
               row.keys = {};
             }),
-            "arity counts the name, so it is never 0");
+            row_fault::kZeroArity);
   EXPECT_EQ(fault_of([](Command& row) { row.syntax = "key ["; }), "syntax: brackets do not match");
 }
 
 TEST(CheckRowTest, KeysMustLieInsideTheArguments) {
   EXPECT_EQ(fault_of([](Command& row) { row.keys[0].first = -1; }),
-            "key range must start after the name");
-  EXPECT_EQ(fault_of([](Command& row) { row.keys[0].step = 0; }),
-            "key range must start after the name");
+            row_fault::kKeysBeforeArguments);
+  EXPECT_EQ(fault_of([](Command& row) { row.keys[0].step = 0; }), row_fault::kKeysBeforeArguments);
   EXPECT_EQ(fault_of([](Command& row) {
               row.keys[0] = {2, 2, 1, kKeyRo};
             }),
-            "key range is beyond the arity");
+            row_fault::kKeysBeyondArity);
   EXPECT_EQ(fault_of([](Command& row) {
               row.arity = -4;
               row.keys[0] = {3, 2, 1, kKeyRo};
             }),
-            "key range ends before it starts");
+            row_fault::kKeysEndEarly);
   EXPECT_EQ(
       fault_of([](Command& row) { row.keys[0] = {.first = 1, .use = kKeyRo, .count_at = 1}; }),
-      "counted keys stand behind their count");
-  EXPECT_EQ(fault_of([](Command& row) { row.keys[0].use = 0; }),
-            "key range does not say how the keys are used");
+      row_fault::kKeysBeforeCount);
+  EXPECT_EQ(fault_of([](Command& row) { row.keys[0].use = 0; }), row_fault::kKeysWithoutUse);
   EXPECT_EQ(fault_of([](Command& row) { row.keys[0].use = kKeyRw; }),
-            "changes keys but is not marked kWrite");
+            row_fault::kChangesWithoutWrite);
 }
 
 TEST(CheckRowTest, ContainersTakeAnyNumberOfArguments) {
@@ -213,7 +209,7 @@ TEST(CheckRowTest, ContainersTakeAnyNumberOfArguments) {
   Command row = sound_row();
   row.keys = {};
   row.subcommands = kInner;
-  EXPECT_EQ(check_row(row), "a container has arity -2, or -1 when its bare name does something");
+  EXPECT_EQ(check_row(row), row_fault::kContainerArity);
   row.arity = -1;
   EXPECT_EQ(check_row(row), "");
   row.handler = nullptr;

@@ -98,7 +98,7 @@ TEST_F(ListenerTest, AnOptionalAddressMayBeMissing) {
 
 TEST_F(ListenerTest, SomewhereItMustListen) {
   set_option(config_, OptionId::kPort, "0");
-  EXPECT_EQ(error_of_open(), "Configured to not listen anywhere, exiting.");
+  EXPECT_THAT(error_of_open(), HasSubstr("not listen"));
 }
 
 TEST_F(ListenerTest, AUnixSocketHasTheModeThatIsSet) {

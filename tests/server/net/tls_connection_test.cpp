@@ -13,6 +13,7 @@
 #include "server/config/config.h"
 #include "server/config/value.h"
 #include "server/transport/tls.h"
+#include "server/transport/tls_files.h"
 #include "server/transport/tls_stream.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/clients_fixture.h"
@@ -278,7 +279,7 @@ TEST_F(TlsReloadTest, AnEncryptedKeyNeedsItsPassword) {
   const std::vector<std::string> files{"tls-cert-file", next_.certificate_file(), "tls-key-file",
                                        next_.key_file()};
   EXPECT_THAT(set(files), StartsWith("-ERR CONFIG SET failed"));
-  EXPECT_THAT(log.text(), HasSubstr("Failed to load private key"));
+  EXPECT_THAT(log.text(), HasSubstr(kPrivateKeyFails));
   std::vector<std::string> with_password = files;
   with_password.insert(with_password.end(), {"tls-key-file-pass", "secret"});
   EXPECT_EQ(set(with_password), kOk);

@@ -64,13 +64,12 @@ class TlsFilesTest : public testing::Test {
 // OpenSSL would wait for a process that writes to the FIFO.
 TEST_F(TlsFilesTest, RefuseAFifo) {
   EXPECT_EQ(use_certificate_chain(context_.get(), {fifo_, "a"}).error().message,
-            fault("Failed to load certificate", "a"));
+            fault(kCertificateFails, "a"));
   EXPECT_EQ(use_private_key(context_.get(), {fifo_, "b"}, "").error().message,
-            fault("Failed to load private key", "b"));
+            fault(kPrivateKeyFails, "b"));
   EXPECT_EQ(use_dh_parameters(context_.get(), {fifo_, "c"}).error().message,
-            fault("Failed to load DH params", "c"));
-  EXPECT_EQ(trust_file(context_.get(), {fifo_, "d"}).error().message,
-            fault("Failed to load CA certificates", "d"));
+            fault(kDhParametersFail, "c"));
+  EXPECT_EQ(trust_file(context_.get(), {fifo_, "d"}).error().message, fault(kAuthoritiesFail, "d"));
 }
 
 TEST_F(TlsFilesTest, AFileNamesAuthorities) {

@@ -61,8 +61,7 @@ TEST_F(TlsTest, FollowsItsOptionsFromTheStart) {
   // follow() applies the options with which a Tls was created, and returns an error if it cannot.
   Config later;
   set_option(later, OptionId::kTlsPort, "1");
-  EXPECT_EQ(Tls(later).follow().error().message,
-            "Failed to configure TLS. Check logs for more info.");
+  EXPECT_EQ(Tls(later).follow().error().message, kTlsNotConfigured);
 }
 
 TEST_F(TlsTest, OptionsThatChangeTogetherAreAppliedOnce) {

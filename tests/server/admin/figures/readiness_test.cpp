@@ -115,7 +115,7 @@ TEST_F(NodeReadinessTest, ALeaderIsReadyWithAPermit) {
 
 TEST_F(NodeReadinessTest, LostTopologyIsNotReady) {
   be('b', cluster::TopologyFault::kAbsent);
-  EXPECT_THAT(unready_cause(services_), HasSubstr("etcd has no topology"));
+  EXPECT_THAT(unready_cause(services_), HasSubstr("no topology"));
   be('b', cluster::TopologyFault::kOlder);
   EXPECT_THAT(unready_cause(services_), HasSubstr("older topology"));
 }

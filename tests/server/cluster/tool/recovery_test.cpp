@@ -31,7 +31,7 @@ TEST(RecoveryTest, DeletedTopologyIsPutBackAsItWas) {
       plan_recovery(std::nullopt, 90, {kept(1, 40), kept(2, 41, 8), {{"10.0.0.1", 3}, {}}});
   ASSERT_TRUE(recovery && recovery->topology);
   EXPECT_EQ(recovery->topology->shard("s1")->epoch, 8U);
-  EXPECT_THAT(recovery->text, HasSubstr("etcd has no topology\n"));
+  EXPECT_THAT(recovery->text, HasSubstr("no topology\n"));
   EXPECT_THAT(recovery->text, HasSubstr("10.0.0.1:2 keeps revision 41\n"));
   EXPECT_THAT(recovery->text, HasSubstr("10.0.0.1:3 does not answer\n"));
   EXPECT_THAT(recovery->text, HasSubstr("to be written: shard s1, epoch 8, leader "));

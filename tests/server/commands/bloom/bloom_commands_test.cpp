@@ -210,10 +210,10 @@ TEST_F(BloomCommandsTest, InsertTakesOptionsUpToItems) {
       {{"BF.INSERT", "k", "ITEMS"}, arity("bf.insert")},
       {{"BF.INSERT", "k", "CAPACITY"}, arity("bf.insert")},
       {{"BF.INSERT", "k", "EXPANSION"}, arity("bf.insert")},
-      {{"BF.INSERT", "k", "ERROR", "x", "ITEMS", "a"}, error("Bad error rate")},
-      {{"BF.INSERT", "k", "ERROR", "1", "ITEMS", "a"}, error("Bad error rate")},
-      {{"BF.INSERT", "k", "CAPACITY", "0", "ITEMS", "a"}, error("Bad capacity")},
-      {{"BF.INSERT", "k", "EXPANSION", "32769", "ITEMS", "a"}, error("Bad expansion")},
+      {{"BF.INSERT", "k", "ERROR", "x", "ITEMS", "a"}, error(kInsertErrorRate)},
+      {{"BF.INSERT", "k", "ERROR", "1", "ITEMS", "a"}, error(kInsertErrorRate)},
+      {{"BF.INSERT", "k", "CAPACITY", "0", "ITEMS", "a"}, error(kInsertCapacity)},
+      {{"BF.INSERT", "k", "EXPANSION", "32769", "ITEMS", "a"}, error(kInsertExpansion)},
       {{"BF.INSERT", "k", "NO", "ITEMS", "a"}, error("Unknown argument received: 'NO'")},
       {{"BF.INSERT", "q", "CAPACITY", "1", "CAPACITY", "9", "ITEMS", "CAPACITY", "20"},
        array({kYes, kYes})},
@@ -236,7 +236,7 @@ TEST_F(BloomCommandsTest, InfoHasTheFieldsOfRedisBloomInItsOrder) {
                            "+Expansion rate\r\n";
   EXPECT_EQ(run({"BF.INFO", "k"}), "*10\r\n" + body + kNull);
   EXPECT_EQ(run({"BF.INFO", "none", "NOSUCH"}), kMissing);
-  EXPECT_EQ(info("k", "NOSUCH"), error("Invalid information value"));
+  EXPECT_THAT(info("k", "NOSUCH"), is_error("Invalid", "information"));
   EXPECT_EQ(run({"BF.INFO", "k", "ITEMS", "SIZE"}), arity("bf.info"));
   client_->session->resp = protocol::RespVersion::kResp3;
   EXPECT_EQ(run({"BF.INFO", "k"}), "%5\r\n" + body + "_\r\n");

@@ -104,9 +104,7 @@ TEST_F(ForeignReplicasTest, EachPolicyNamesWhatItCanHold) {
       const bool is_held =
           policy == "auto" ? layout == "redisbloom" || layout == "valkey-bloom" : policy == layout;
       std::string expected = is_held ? "" : refusal(lacks(layout, "f", policy));
-      if (policy == "no") {
-        expected = refusal("it is another kind of server than its leader (replica-foreign no)");
-      }
+      if (policy == "no") expected = refusal(std::string(kNoForeignReplicas));
       EXPECT_EQ(answer(), expected) << policy << ' ' << layout;
       run({"DEL", "f"});
     }
