@@ -2,7 +2,8 @@
 """Finds tests that repeat an error text of the product.
 
 An error text begins with one of the codes of Redis, as in "ERR no such key". In the product, `{}`
-stands for any words. Adjacent string literals are one text.
+stands for any words. A text without a code counts if it has at least four words and is a constant
+of the product, or an argument of Error, Refusal or fail(). Adjacent string literals are one text.
 """
 
 import re
@@ -21,29 +22,36 @@ CODES = (
 # the beginning of an error text, and does not match.
 ERROR = re.compile(rf"(?:{CODES}) [^ ]+ .*[^ ':(]", re.DOTALL)
 PLAIN_WORDS_MIN = 3
+# Matches the code before a text that is an error text even without a code.
+DEFINITION = re.compile(r"(?:\b(?:Error|Refusal)\{|\bfail\(|\bk\w+ =)\s*")
+MESSAGE_WORDS_MIN = 4
 
 
 def literals(source):
-    """Returns (line, text) of each string literal."""
+    """Returns (line, text, is_defined) of each string literal. is_defined: DEFINITION precedes."""
     found, end = [], 0
+    definition_ends = {match.end() for match in DEFINITION.finditer(source)}
     for match in TOKEN.finditer(source):
         text = match["text"] if match["raw"] is None else match["raw"]
         if text is None:
             continue
         if found and not source[end : match.start()].strip():
-            found[-1] = (found[-1][0], found[-1][1] + text)
+            found[-1] = (found[-1][0], found[-1][1] + text, found[-1][2])
         else:
-            found.append((source.count("\n", 0, match.start()) + 1, text))
+            line = source.count("\n", 0, match.start()) + 1
+            found.append((line, text, match.start() in definition_ends))
         end = match.end()
     return found
 
 
 def repeated(product, tests):
     """Yields (test, line, text, place) of each repeated text. Both arguments are {path: source}."""
-    plain, patterns = {}, []
+    plain, messages, patterns = {}, {}, []
     for path, source in product.items():
-        for line, text in literals(source):
+        for line, text, is_defined in literals(source):
             if not ERROR.fullmatch(text):
+                if is_defined and len(text.split()) >= MESSAGE_WORDS_MIN:
+                    messages.setdefault(text, f"{path}:{line}")
                 continue
             pieces = re.split(r"\{[^}]*\}", text)
             if len(pieces) == 1:
@@ -52,12 +60,12 @@ def repeated(product, tests):
                 pattern = ".+".join(map(re.escape, pieces))
                 patterns.append((re.compile(pattern, re.DOTALL), f"{path}:{line}"))
     for path, source in tests.items():
-        for line, text in literals(source):
+        for line, text, _ in literals(source):
             text = text.removeprefix("-").removesuffix("\\r\\n")
-            if not ERROR.fullmatch(text):
-                continue
-            place = plain.get(text) or next(
-                (place for pattern, place in patterns if pattern.fullmatch(text)), None
-            )
+            place = messages.get(text)
+            if ERROR.fullmatch(text):
+                place = plain.get(text) or next(
+                    (place for pattern, place in patterns if pattern.fullmatch(text)), None
+                )
             if place:
                 yield path, line, text, place

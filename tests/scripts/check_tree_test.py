@@ -336,6 +336,25 @@ class CheckTreeTest(unittest.TestCase):
         for text in ("kA", '"ERR"', '"ERR no such"', '"ERR no such keys"', "0;  // ERR no such"):
             self.assert_accepted(files(text))
 
+    def test_tests_repeat_no_text_without_code(self):
+        test = SPDX + 'auto text = "the line has no "\n    "end";\n'
+        for product, is_refused in {
+            'constexpr std::string_view kOpenLine =\n    "the line has no end";': True,
+            'auto a() { return core::Error{"the line has no end"}; }': True,
+            'auto a() { return Refusal{"the line has no end"}; }': True,
+            'void a() { reader_.fail("the line has no end"); }': True,
+            'void a() { reply("the line has no end"); }': False,
+            'constexpr std::string_view kOpenLine = "the line has no";': False,
+        }.items():
+            files = {"core/a.h": HEADER + product + "\n", "tests/core/a_test.cpp": test}
+            if is_refused:
+                self.assert_refused(files, r"a_test.cpp:2: .* repeats the text at core/a.h:\d")
+            else:
+                self.assert_accepted(files)
+        files = {"core/a.h": HEADER + 'constexpr auto kLabel = "bits per item";\n'}
+        files["tests/core/a_test.cpp"] = SPDX + 'auto label = "bits per item";\n'
+        self.assert_accepted(files)
+
     def test_source_that_no_target_builds(self):
         files = {"core/a.cpp": SPDX, "core/b.cpp": SPDX, "tests/fuzz/c.cpp": SPDX}
         entry = {"directory": "/", "file": "a.cpp"}
