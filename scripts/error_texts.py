@@ -2,8 +2,9 @@
 """Finds tests that repeat an error text of the product.
 
 An error text begins with one of the codes of Redis, as in "ERR no such key". In the product, `{}`
-stands for any words. A text without a code counts if it has at least four words and is a constant
-of the product, or an argument of Error, Refusal or fail(). Adjacent string literals are one text.
+stands for any words. A text without a code counts if it has at least four words. It must be a
+constant of the product, or an argument of Error, Refusal or fail(). Adjacent string literals are
+one text.
 """
 
 import re
