@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "server/process/availability.h"
+#include "server/process/server_state.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 #include "tests/support/captured_log.h"
