@@ -64,8 +64,8 @@ class ClusterRollingTest(ClusterLoadTest):
             client.end()
         self.check_all()
         self.check_followers(followers)
-        self.check_no_error(begin)
         self.check_pauses()
+        self.check_no_error(begin)
 
     def start_followers(self):
         followers = []
