@@ -78,8 +78,8 @@ class RequestParser {
 
   // Sets an argument whose bytes are stored outside of the buffer. `text` is the body that begins
   // at `offset` of the first request. The buffer omits the body and continues with the line end
-  // after it. The setting ends when that request is complete, or at reset(). REQUIRES: the request
-  // is an array of bulk strings, and an argument of text.size() bytes begins at `offset`.
+  // after it. The argument counts until that request is complete, or until reset(). REQUIRES: the
+  // request is an array of bulk strings, and an argument of text.size() bytes begins at `offset`.
   void set_apart(size_t offset, std::string_view text);
 
   // After kError, returns the error reply without its leading '-'. The connection should be closed

@@ -2,8 +2,8 @@
 //
 // AofLexer divides the bytes of one append log file into commands and annotations.
 //
-// Invariants: the buffer is at most twice as big as the largest item, or 256 KiB bigger than that
-// item. It is never bigger than the file. An announced length is first compared with the file's
+// Invariants: the buffer exceeds the largest item by at most 256 KiB or the item's size, whichever
+// is more. It is never bigger than the file. An announced length is first compared with the file's
 // size. Views and spans are valid until the next call of next(). The same bytes always give the
 // same items.
 // Thread safety: none.

@@ -32,7 +32,7 @@ std::string rewrite_config_text(
 // the empty text.
 std::string with_all_options(std::string_view old_text, std::span<const std::string> texts);
 
-// Returns the value that a start from a file of this text would give each row of option_table().
+// Returns the values of the rows of option_table() after a server has read a file with this text.
 using StartFrom = std::function<core::Result<std::vector<std::string>>(std::string_view text)>;
 
 // Does the same as rewrite_config_text(), for a file that may include others, which `start_from`

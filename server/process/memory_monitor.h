@@ -94,7 +94,7 @@ class MemoryMonitor final : public core::MemoryBudget {
     uint64_t evictable() const { return limited() - std::min(limited(), kept_array_bytes); }
   };
   Parts parts() const;
-  // Measures the parts, and updates the values that other members return without a measurement.
+  // Measures the parts of used memory. Functions such as used_bytes() return the stored results.
   Parts measure() const;
   // Adds up the parts of used memory, and returns the sum. The call takes about ten nanoseconds per
   // thread.

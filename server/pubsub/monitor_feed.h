@@ -60,7 +60,7 @@ class MonitorFeed {
   struct Inbox {
     std::vector<Monitor> monitors;
     std::string lines;
-    uint64_t taken_bytes = 0;  // total bytes that take() returned before those in `lines`
+    uint64_t taken_bytes = 0;  // total bytes that take() returned before the bytes in `lines`
     bool has_overflowed = false;
   };
 

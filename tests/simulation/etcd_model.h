@@ -50,8 +50,8 @@ class EtcdModel {
     return revision_;
   }
 
-  // Restores a backup that is `changes` changes old. Revisions continue from the backup's, so that
-  // a later topology may have a revision that nodes know.
+  // Restores a backup that is `changes` changes old. Revisions continue from the backup's. So a
+  // later topology may have a revision that nodes know from another topology.
   void restore(size_t changes) {
     topology_ = history_[history_.size() - 1 - std::min(changes, history_.size() - 1)];
     before_ = topology_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// JoiningList: the members that are about to join the list `insync` of a leader whose replies to
-// writes wait for all members in sync.
+// JoiningList: the members that are about to join the list `insync` of a leader. The replies of
+// this leader to writes wait for all members in sync.
 //
 // A member joins in three steps, so that it has every acknowledged write when etcd lists it:
 //

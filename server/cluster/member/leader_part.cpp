@@ -19,8 +19,8 @@ constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout in units of Permit
 // CLUSTERDOWN. A permit may end because the process was paused, or because an answer to the leader
 // was late. Then the leader extends the permit within this time.
 constexpr int64_t kLapseAsks = 4;
-// The longest pause of the process that has no consequences, because it is too short for the node's
-// lease to end.
+// A pause of the process up to this time has no consequences, because the node's lease does not end
+// within this time.
 constexpr int64_t kPauseAsks = 5;
 
 // Returns how long etcd must be silent before this node treats it as unavailable.

@@ -73,8 +73,9 @@ class LeaderPart {
   void close_list(uint64_t offset) { closed_offset_ = offset; }
   // Returns whether etcd has stored the list that close_list() describes.
   bool is_list_closed(const Shard& shard) const;
-  // Returns all other members that may take over: those on the list in etcd, before or after the
-  // pending change. If etcd has an older topology than this node, these are all other members.
+  // Returns all other members that may take over: those in the shard's `insync` in etcd, before or
+  // after the pending change. If etcd has an older topology than this node, these are all other
+  // members.
   IdSet possible_successors(const Shard& shard) const;
 
  private:

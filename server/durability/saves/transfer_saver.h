@@ -52,7 +52,7 @@ class TransferSaver {
 
   const DataWriter& writer_;
   SaveSlot& slot_;
-  // SnapshotTransfer::finished of the save that has claimed the save slot.
+  // The callback SnapshotTransfer::finished of the save that has claimed the save slot.
   std::function<void(const core::Result<>&)> finished_;
 };
 

@@ -171,8 +171,8 @@ void Replication::become_replica() {
 
 void Replication::become_leader() {
   ids_.change([this](ReplicationIds& ids) {
-    // The new leader's stream contains effects. Replicas that followed the stream of another kind
-    // of server would interpret effects differently, so a new history begins.
+    // The new leader's stream contains the effects of commands. Replicas that followed the stream
+    // of Redis or Valkey would interpret them differently, so a new history begins.
     if (stream_is_foreign_ || has_own_changes_) {
       ids.renew_ids();
     } else {

@@ -3,8 +3,8 @@
 // StreamFeed: the link from journal to backlog on a leader. It also records which offset of the
 // journal corresponds to the backlog's end. Position lines of the append log rely on that offset.
 //
-// A node of a cluster restores a position before it has a role. Until then the backlog only shows
-// whether the data have changed, for example by expiry.
+// A node of a cluster restores its position in the history before it has a role. Until it has a
+// role, the backlog only shows whether the data have changed, for example by expiry.
 //
 // Invariants: a replica's backlog receives only its leader's stream.
 // Thread safety: mutex() guards the role and all members, unless their comments say otherwise.

@@ -62,8 +62,8 @@ class HostilePeerTest(TlsTest):
         client = self.connect_tls()
 
         def is_served_beside_them():
-            """Returns whether the half-open connections were open during the check. A slow machine
-            may have closed them by timeout; then wait_until() calls this function again.
+            """Checks that clients are served beside half-open connections. Returns whether these
+            stayed open. On a slow machine the server may have closed them because of a timeout.
             """
             held = [self.connect_raw(HALF_HELLO if i % 2 else b"") for i in range(1500)]
             self.assert_served(server)
