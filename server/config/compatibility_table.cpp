@@ -12,8 +12,6 @@ namespace {
 
 using namespace inert;
 
-constexpr int64_t kInt32Min = std::numeric_limits<int32_t>::min();
-
 constexpr BoolRow kBools[] = {
     {"activedefrag", "", "no", kFree},
     {"activerehashing", "", "yes", kFree},

@@ -8,8 +8,6 @@
 namespace server {
 namespace {
 
-constexpr int64_t kTestIntMin = std::numeric_limits<int32_t>::min();
-
 Option shutdown_option(std::string_view name) {
   return {.name = name,
           .kind = OptionKind::kList,
@@ -26,7 +24,7 @@ Option delay_option(std::string_view name) {
   return {.name = name,
           .kind = OptionKind::kInteger,
           .default_text = "0",
-          .min = kTestIntMin,
+          .min = kInt32Min,
           .max = kInt32Max,
           .hidden = true};
 }
