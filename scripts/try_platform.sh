@@ -209,14 +209,8 @@ case $platform in
       -D CMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
       -D CMAKE_CROSSCOMPILING_EMULATOR=/usr/local/bin/qemu-aarch64-static
     build bloomery-server bloomery-cluster core_tests protocol_tests
-    # The tests in $pages are skipped. They check which pages are resident after calls of madvise(),
-    # which qemu ignores.
-    pages=PopulatePagesTest.WholePagesOfTheRangeGetMemory:ArrayMemoryTest.KnowsWhichPagesWereTouched
-    pages+=:ArrayMemoryTest.FreedArrayKeepsItsBitsWhileAChildReadsThem
-    pages+=:ArrayMemoryTest.OnlyWhatAChildCanSeeStays:BitArrayTest.FreedArrayGivesItsMemoryBack
-    pages+=:BitArrayTest.SixGigabytesAreReservedAtOnceAndCostOnlyTouchedPages
     for tests in core_tests protocol_tests; do
-      inside qemu-aarch64-static "/build/tree/tests/$tests" --gtest_brief=1 --gtest_filter="-$pages"
+      inside qemu-aarch64-static "/build/tree/tests/$tests" --gtest_brief=1
     done
     smoke_test 'qemu-aarch64-static /build/tree/bloomery-server'
     rm -rf "$folder/build/pack"

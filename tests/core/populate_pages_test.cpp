@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <vector>
 
+#include "tests/support/madvise_probe.h"
+
 namespace core {
 namespace {
 
@@ -40,6 +42,7 @@ class PopulatePagesTest : public ::testing::Test {
 };
 
 TEST_F(PopulatePagesTest, WholePagesOfTheRangeAreAllocated) {
+  if (support::madvise_is_ignored()) GTEST_SKIP() << "madvise() is emulated";
 #ifdef MADV_POPULATE_WRITE
   if (::madvise(memory_ + (kPages - 1) * kPageBytes, kPageBytes, MADV_POPULATE_WRITE) != 0) {
     GTEST_SKIP() << "this kernel has no MADV_POPULATE_WRITE: errno " << errno;

@@ -10,6 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include "tests/support/madvise_probe.h"
+
 namespace core::bloom {
 namespace {
 
@@ -47,6 +49,7 @@ class ArrayMemoryTest : public testing::Test {
 };
 
 TEST_F(ArrayMemoryTest, KnowsWhichPagesWereTouched) {
+  if (support::madvise_is_ignored()) GTEST_SKIP() << "madvise() is emulated";
   char* const array = bytes_of(memory_.map(kArrayBytes));
   ASSERT_NE(array, nullptr);
   EXPECT_EQ(pages_of(memory_, array), std::vector<uint64_t>{});
@@ -76,6 +79,7 @@ TEST_F(ArrayMemoryTest, PagesOfNeighbourArraysDoNotCount) {
 }
 
 TEST_F(ArrayMemoryTest, FreedArrayKeepsItsBitsWhileAChildReadsThem) {
+  if (support::madvise_is_ignored()) GTEST_SKIP() << "madvise() is emulated";
   char* const array = bytes_of(memory_.map(kArrayBytes));
   array[3 * kMiB] = 42;
   auto guard = std::make_unique<ArrayMemory::ChildGuard>(memory_);
@@ -102,6 +106,7 @@ TEST_F(ArrayMemoryTest, FreedArrayKeepsItsBitsWhileAChildReadsThem) {
 }
 
 TEST_F(ArrayMemoryTest, OnlyArraysVisibleToAChildAreKept) {
+  if (support::madvise_is_ignored()) GTEST_SKIP() << "madvise() is emulated";
   const auto touched = [&] {
     char* const array = bytes_of(memory_.map(kArrayBytes));
     array[0] = 1;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/support/cpu_time.h"
+#include "tests/support/madvise_probe.h"
 
 namespace core::bloom {
 namespace {
@@ -50,6 +51,7 @@ TEST(BitArrayTest, ImpossibleSizesAreRejected) {
 }
 
 TEST(BitArrayTest, SixGigabytesTakeOnlyTheirTouchedPages) {
+  if (support::madvise_is_ignored()) GTEST_SKIP() << "madvise() is emulated";
   const uint64_t before_bytes = resident_bytes();
   const double start_ms = support::cpu_ms();
   auto array = BitArray::allocate(uint64_t{6} * 1000 * 1000 * 1000 * 8);
@@ -240,6 +242,7 @@ TEST(BitArrayTest, ZerosAreWrittenOverBitsOnly) {
 }
 
 TEST(BitArrayTest, FreedArrayReturnsItsMemory) {
+  if (support::madvise_is_ignored()) GTEST_SKIP() << "madvise() is emulated";
   const uint64_t before_bytes = array_bytes();
   {
     BitArray array = *BitArray::allocate(uint64_t{8} << 23);
