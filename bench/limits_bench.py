@@ -5,6 +5,8 @@ used memory, and refused writes.
 
 There is a row for each combination of eviction policy, value size (100 bytes to 1 MB) and pipeline
 depth (1 and 20). The servers take turns, and the server that begins changes from round to round.
+With one thread, redis-benchmark limits the rate at pipeline 1. With `--load-threads 4 --clients 48`
+on a machine with enough cores, the servers limit it.
 Rates are medians of the rounds, and the ratio is the median of the rounds' ratios. The column `cpu`
 is redis-server's CPU time per request, divided by that of this server. This column compares the
 servers where the load generator limits the rate. A peak is `used_memory_peak` of INFO minus
@@ -35,7 +37,6 @@ POLICIES = ("allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "vol
 SIZES = ((100, 40_000, 300_000, 8 * MB), (5 * KB, 40_000, 150_000, 8 * MB),
          (50 * KB, 25_000, 40_000, 8 * MB), (1000 * KB, 2_500, 700, 20 * MB))
 PIPELINES = (1, 20)
-CLIENTS = 5
 PEAK_MAX = MB
 
 
@@ -60,12 +61,14 @@ class Round(typing.NamedTuple):
     cpu_ns: float  # CPU time of the server per request.
 
 
-def run_round(server, value_bytes, requests, pipeline, keys):
+def run_round(server, value_bytes, requests, pipeline, keys, options):
     """Runs redis-benchmark, which sends SETEX and ends at the first error reply."""
     value = b"v" * value_bytes
     words = ["redis-benchmark", "-p", str(server.port), "-n", str(requests), "-P", str(pipeline),
-             "-c", str(CLIENTS), "-r", str(keys), "--csv", "-x",
-             "SETEX", "key:__rand_int__", "1000"]
+             "-c", str(options.clients), "-r", str(keys), "--csv"]
+    if options.load_threads > 1:
+        words += ["--threads", str(options.load_threads)]
+    words += ["-x", "SETEX", "key:__rand_int__", "1000"]
     cpu_before = server.cpu_ns()
     run = subprocess.run(words, input=value, capture_output=True, timeout=600, check=False)
     rows = [line for line in run.stdout.decode().splitlines() if line.startswith('"')]
@@ -85,8 +88,11 @@ def ratios(ours, theirs):
 
 
 def start_both(options, limit, policy):
-    ours = OurServer(options)
-    theirs = Server("redis", ["redis-server", "--loglevel", "warning"], options.pin)
+    threads = ("--io-threads", str(options.io_threads))
+    log = ("--appendonly", options.appendonly)
+    ours = OurServer(options, *threads, persistence=log)
+    theirs = Server("redis", ["redis-server", "--loglevel", "warning", *threads], options.pin,
+                    persistence=log)
     for server in (ours, theirs):
         server.command("CONFIG", "SET", "maxmemory-policy", policy)
         server.command("CONFIG", "SET", "maxmemory", limit)
@@ -110,7 +116,7 @@ def bench_writes(options, verdicts):
         for value_bytes, single, piped, limit in SIZES:
             if value_bytes not in options.sizes:
                 continue
-            for pipeline in PIPELINES:
+            for pipeline in options.pipelines:
                 requests = max(200, int((single if pipeline == 1 else piped) * options.scale))
                 # With the policy `noeviction` all keys must fit below the limit, so that the server
                 # refuses no write.
@@ -130,10 +136,10 @@ def row(ours, theirs, case, options, verdicts):
     policy, value_bytes, pipeline, requests, keys, limit = case
     rounds = {ours: [], theirs: []}
     for server in rounds:  # fills each server until its memory limit is reached
-        run_round(server, value_bytes, limit // value_bytes + 100, PIPELINES[-1], keys)
+        run_round(server, value_bytes, limit // value_bytes + 100, PIPELINES[-1], keys, options)
     for turn in range(options.rounds):
         for server in (ours, theirs) if turn % 2 == 0 else (theirs, ours):
-            rounds[server].append(run_round(server, value_bytes, requests, pipeline, keys))
+            rounds[server].append(run_round(server, value_bytes, requests, pipeline, keys, options))
     our, their = (statistics.median(turn.rate for turn in rounds[server])
                   for server in (ours, theirs))
     ratio, of_cpu = ratios(rounds[ours], rounds[theirs])
@@ -243,6 +249,14 @@ def main():
     parser.add_argument("--policies", nargs="+", default=list(POLICIES), choices=POLICIES)
     parser.add_argument("--sizes", type=int, nargs="+", default=[size for size, *_ in SIZES],
                         help="bytes of a value")
+    parser.add_argument("--pipelines", type=int, nargs="+", default=list(PIPELINES),
+                        choices=PIPELINES, help="pipeline depths")
+    parser.add_argument("--clients", type=int, default=5, help="connections of redis-benchmark")
+    parser.add_argument("--load-threads", type=int, default=1, help="threads of redis-benchmark")
+    parser.add_argument("--io-threads", type=int, default=1, help="I/O threads of both servers")
+    parser.add_argument("--appendonly", default="no", choices=("no", "yes"),
+                        help="whether both servers write an append log")
+    parser.add_argument("--writes-only", action="store_true", help="leave out the rows of filters")
     parser.add_argument("--noise", type=float, default=0.03,
                         help="share by which a rate may be below redis-server's")
     parser.add_argument("--pin", type=int, nargs="+", help="processors for the servers")
@@ -250,10 +264,11 @@ def main():
     options = parser.parse_args()
     verdicts = Verdicts()
     bench_writes(options, verdicts)
-    print("\nFilters under a limit")
-    bench_growing(options, verdicts)
-    bench_rotating(options, verdicts)
-    bench_child(options, verdicts)
+    if not options.writes_only:
+        print("\nFilters under a limit")
+        bench_growing(options, verdicts)
+        bench_rotating(options, verdicts)
+        bench_child(options, verdicts)
     verdicts.figures.write(options.figures)
     print(f"\n{verdicts.missed} goals missed")
     sys.exit(1 if verdicts.missed else 0)

@@ -16,7 +16,8 @@ namespace {
 thread_local Journal::Group* open_group = nullptr;
 
 constexpr size_t kHeaderBytesMax = 24;
-// Limit on the size of the buffer that a thread keeps to encode its next command.
+// Limit on the size of the buffer that a thread keeps to encode its next command, and of the buffer
+// that the journal keeps without an append log.
 constexpr size_t kCommandBytesKept = size_t{64} << 10;
 
 // Writes a header such as "*12\r\n" or "$5\r\n", and returns its end.
@@ -150,7 +151,10 @@ void Journal::write_group(std::string& out, const Group& group, bool with_publis
 
 void Journal::publish(size_t begin, StreamSink* sink) {
   if (sink != nullptr) sink->append(std::string_view(pending_).substr(begin));
-  if (!is_logged_) return pending_.resize(begin);
+  if (!is_logged_) pending_.resize(begin);
+  if (pending_.empty() && pending_.capacity() > kCommandBytesKept) core::release_storage(pending_);
+  memory_bytes_.store(pending_.capacity(), std::memory_order_relaxed);
+  if (!is_logged_) return;
   end_.store(taken_ + pending_.size(), std::memory_order_release);
 }
 
@@ -191,6 +195,7 @@ uint64_t Journal::take(std::string& out) {
   assert(out.empty());
   const std::scoped_lock lock(mutex_);
   pending_.swap(out);
+  memory_bytes_.store(pending_.capacity(), std::memory_order_relaxed);
   taken_ += out.size();
   return taken_;
 }

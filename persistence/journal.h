@@ -122,6 +122,10 @@ class Journal {
   }
   // Moves the pending bytes to `out`, which must be empty, and returns the offset of their end.
   uint64_t take(std::string& out);
+  // Returns the memory of the bytes that take() would return.
+  uint64_t memory_bytes() const {
+    return memory_bytes_.load(std::memory_order_relaxed);
+  }
   // Makes the next command state its database, for a new file or replica that has seen no SELECT.
   void restate_database();
 
@@ -171,6 +175,7 @@ class Journal {
   uint64_t taken_ = 0;                // offset of pending_ in the stream; guarded by mutex_
   std::optional<unsigned> database_;  // database selected in the log; guarded by mutex_
   std::atomic<uint64_t> end_{0};
+  std::atomic<uint64_t> memory_bytes_{0};  // capacity of pending_
   // Database that is selected in the stream of the second sink; guarded by mutex_.
   std::optional<unsigned> second_sink_database_;
 };

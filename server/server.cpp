@@ -14,6 +14,7 @@
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
+#include "persistence/aof/aof_writer.h"
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
 #include "server/acl/acl_options.h"
@@ -338,7 +339,8 @@ core::Result<> Server::start() {
   parts.keyspace.set_reclaimer(&parts.reclaimer);
   parts.memory.set_reclaimer(&parts.reclaimer);
   parts.memory.set_exempt([&parts] {
-    return parts.replication.backlog().replica_bytes() + parts.clients.closing_bytes();
+    return parts.replication.backlog().replica_bytes() + parts.clients.closing_bytes() +
+           parts.durability.log_writer().memory_bytes();
   });
   config_.follow(OptionId::kTrackingTableMaxKeys, [&parts, this] {
     parts.tracking.set_limit(

@@ -123,6 +123,7 @@ core::Result<> AofWriter::write_locked() {
   // Batches with more memory than this are freed after use.
   constexpr size_t kKeptBytes = size_t{4} << 20;
   if (batch_.capacity() > kKeptBytes) core::release_storage(batch_);
+  publish_batch_memory();
   written_.store(batch_end_);
   return {};
 }
@@ -142,11 +143,12 @@ core::Result<> AofWriter::write_position() {
 void AofWriter::take_journal() {
   if (batch_.empty()) {
     batch_end_ = journal_.take(batch_);
-    return;
+  } else {
+    std::string more;
+    batch_end_ = journal_.take(more);
+    batch_ += more;
   }
-  std::string more;
-  batch_end_ = journal_.take(more);
-  batch_ += more;
+  publish_batch_memory();
 }
 
 core::Result<> AofWriter::sync() {

@@ -99,6 +99,11 @@ class AofWriter {
   uint64_t base_size_bytes() const;
   // Returns the number of bytes that could not be written to the log yet because of an error.
   uint64_t buffered_bytes() const;
+  // Returns the memory of all commands that are not written yet, including the journal's. Never
+  // waits for the disk.
+  uint64_t memory_bytes() const {
+    return journal_.memory_bytes() + batch_memory_bytes_.load(std::memory_order_relaxed);
+  }
 
  private:
   std::string path_of(const std::string& name) const { return place_.directory + "/" + name; }
@@ -106,6 +111,9 @@ class AofWriter {
   // Writes the pending bytes. REQUIRES: the caller holds mutex_.
   core::Result<> write_locked();
   void take_journal();
+  void publish_batch_memory() {
+    batch_memory_bytes_.store(batch_.capacity(), std::memory_order_relaxed);
+  }
   void remove_history();
 
   FileSystem& files_;
@@ -120,6 +128,7 @@ class AofWriter {
   std::atomic<bool> awaits_sync_{false};  // true while a file before current_ is not synced
   std::atomic<uint64_t> written_{0};
   std::atomic<uint64_t> synced_{0};
+  std::atomic<uint64_t> batch_memory_bytes_{0};  // capacity of batch_
 
   std::mutex sync_mutex_;  // this mutex serializes syncs; locked before mutex_
 

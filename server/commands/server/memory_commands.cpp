@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "core/bloom/arrays/array_memory.h"
+#include "persistence/aof/aof_writer.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/durability/durability.h"
 #include "server/process/allocator.h"
 #include "server/process/memory_monitor.h"
 #include "server/replication/stream/backlog.h"
@@ -77,6 +79,7 @@ struct MemoryFigures {
   ResidentMemory resident;
   uint64_t resident_array_bytes = 0;
   uint64_t backlog_bytes = 0;
+  uint64_t log_bytes = 0;
   uint64_t table_bytes = 0;
   uint64_t client_bytes = 0;
   uint64_t replica_bytes = 0;
@@ -90,7 +93,7 @@ struct MemoryFigures {
   AllocatorFigures allocator;
 
   uint64_t overhead_bytes() const {
-    return startup_bytes + table_bytes + client_bytes + replica_bytes + backlog_bytes;
+    return startup_bytes + table_bytes + client_bytes + replica_bytes + backlog_bytes + log_bytes;
   }
   uint64_t dataset_bytes() const { return used_bytes - std::min(used_bytes, overhead_bytes()); }
   uint64_t grown_bytes() const { return used_bytes - std::min(used_bytes, startup_bytes); }
@@ -108,6 +111,7 @@ MemoryFigures measure(const Context& ctx) {
   const StreamMemory stream(ctx.services.replication.backlog());
   const Clients::Memory clients = ctx.services.clients.memory();
   figures.backlog_bytes = stream.backlog_bytes;
+  figures.log_bytes = ctx.services.durability.log_writer().memory_bytes();
   figures.client_bytes = clients.normal_bytes;
   figures.replica_bytes = clients.replica_bytes + stream.replica_bytes;
   figures.allocator = allocator_figures();
@@ -167,7 +171,7 @@ void write_totals(StatsWriter& stats, const MemoryFigures& figures) {
   stats.bytes("clients.slaves", figures.replica_bytes);
   stats.bytes("clients.normal", figures.client_bytes);
   stats.bytes("cluster.links", 0);
-  stats.bytes("aof.buffer", 0);
+  stats.bytes("aof.buffer", figures.log_bytes);
   stats.bytes("lua.caches", 0);
   stats.bytes("functions.caches", 0);
   for (const auto& database : figures.databases) stats.database(database);

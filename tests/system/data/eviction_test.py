@@ -187,6 +187,25 @@ class BuffersTest(ServerTest):
                 what="the end of the replica's buffer",
             )
 
+    def test_the_log_s_buffers_evict_no_keys(self):
+        server = self.start("--appendonly", "yes", "--appendfsync", "no")
+        clients = [server.connect() for _ in range(48)]
+        with server.connect() as client:
+            self.fill(client)
+            # In one round of the event loop, the thread collects the commands of all clients.
+            self.limit(client, 1 << 20)
+            for _ in range(20):
+                for each in clients:
+                    each.send(encode("SETRANGE", "key:0", 0, b"v" * 50_000))
+                for each in clients:
+                    self.assertEqual(each.read_reply()[0], 100_001)
+            buffer = figure(client, "mem_aof_buffer", "memory")
+            self.assertEqual(figure(client, "mem_not_counted_for_evict", "memory"), buffer)
+            self.assertEqual(self.evicted(client), 0)
+            self.assertEqual(client.call("DBSIZE"), self.KEYS)
+        for each in clients:
+            each.close()
+
     def test_invalidations_evict_no_further_keys(self):
         server = self.start("--maxmemory-eviction-tenacity", 100)
         readers = [server.connect() for _ in range(10)]

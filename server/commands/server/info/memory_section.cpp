@@ -6,9 +6,11 @@
 #include "core/bloom/arrays/array_memory.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
+#include "persistence/aof/aof_writer.h"
 #include "server/commands/server/info/section.h"
 #include "server/commands/services.h"
 #include "server/config/config.h"
+#include "server/durability/durability.h"
 #include "server/process/allocator.h"
 #include "server/process/memory_monitor.h"
 #include "server/replication/stream/backlog.h"
@@ -85,8 +87,9 @@ void write_memory(const Source& source, Lines& lines) {
   const Clients::Memory clients = source.services.clients.memory();
   const StreamMemory stream(source.services.replication.backlog());
   const uint64_t replicas = clients.replica_bytes + stream.replica_bytes;
-  const uint64_t overhead =
-      startup + clients.normal_bytes + replicas + stream.backlog_bytes + table_bytes(source);
+  const uint64_t log_bytes = source.services.durability.log_writer().memory_bytes();
+  const uint64_t overhead = startup + clients.normal_bytes + replicas + stream.backlog_bytes +
+                            log_bytes + table_bytes(source);
   const uint64_t dataset = used > overhead ? used - overhead : 0;
   const ResidentMemory resident = resident_memory();
   const AllocatorFigures allocator = allocator_figures();
@@ -118,7 +121,8 @@ void write_memory(const Source& source, Lines& lines) {
   lines.field("mem_total_replication_buffers", stream.backlog_bytes + stream.replica_bytes);
   lines.field("mem_clients_slaves", replicas);
   lines.field("mem_clients_normal", clients.normal_bytes);
-  lines.zeros({"mem_cluster_links", "mem_aof_buffer"});
+  lines.zeros({"mem_cluster_links"});
+  lines.field("mem_aof_buffer", log_bytes);
   // Writes the bytes of big bit arrays: reserved, freed but still mapped for a child, and resident.
   // The resident bytes include pages of reserved and of freed arrays, whichever process touched the
   // pages.
