@@ -168,22 +168,6 @@ TEST_F(AofWriterTest, FailedWriteIsTruncatedAndRetried) {
   EXPECT_EQ(writer_->size_bytes(), bytes(1).size());
 }
 
-TEST_F(AofWriterTest, MemoryOfWaitingCommandsIsKnown) {
-  constexpr size_t kValueBytes = size_t{5} << 20;
-  open();
-  set(std::string(kValueBytes, 'a'));
-  EXPECT_GE(writer_->memory_bytes(), kValueBytes) << "the journal has the command";
-  EXPECT_LT(writer_->memory_bytes(), 2 * kValueBytes);
-  disk_.restart_count();
-  disk_.fail_operation(1);
-  EXPECT_FALSE(writer_->write());
-  EXPECT_GE(writer_->memory_bytes(), kValueBytes) << "the batch has the command";
-  set(std::string(kValueBytes, 'b'));
-  EXPECT_GE(writer_->memory_bytes(), 2 * kValueBytes) << "the journal and the batch have one each";
-  ASSERT_TRUE(writer_->write());
-  EXPECT_LT(writer_->memory_bytes(), kValueBytes) << "big buffers are freed after use";
-}
-
 TEST_F(AofWriterTest, BatchIsWrittenWhenTheDiskHasRoomAgain) {
   open();
   append("a");
