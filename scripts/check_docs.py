@@ -161,8 +161,8 @@ class Pages:
         if not hasattr(self, "_switches"):
             self._switches = set()
             for pattern in ("scripts/*", "bench/*.py", "bench/*.cpp", "docs/man/*.1",
-                            "server/*.cpp", "server/config/command_line.cpp",
-                            "server/cluster/tool/*.cpp", "server/bulk/*.cpp", "Dockerfile"):
+                            "server/*.cpp", "server/base/config/command_line.cpp",
+                            "server/cluster_tool/*.cpp", "server/tools/*.cpp", "Dockerfile"):
                 for path in filter(pathlib.Path.is_file, self.root.glob(pattern)):
                     text = path.read_text(encoding="utf-8", errors="replace").replace("\\-", "-")
                     self._switches |= set(re.findall(r"--[a-z][a-z0-9-]+", text))

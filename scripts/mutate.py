@@ -82,7 +82,7 @@ def product_texts(root):
 
 def linker():
     """Returns the compiler option for the fastest installed linker, because most of a rebuild is
-    the linking of server_tests. Returns "" if only the default linker is installed.
+    the linking of the test programs of server/. Returns "" if only the default linker is installed.
     """
     for name in ("lld", "gold"):
         if shutil.which(f"ld.{name}"):
@@ -134,7 +134,7 @@ class Trial:
             path.write_text(text, encoding="utf-8")
 
     def _test(self, path):
-        first, *others = self.programs.in_order(path.split("/")[0])
+        first, *others = self.programs.in_order(tree_facts.library_of(path))
         if not build([first], self.jobs)[0]:
             return None
         if self.programs.catches(first, self.programs.mirror_filter(path)):

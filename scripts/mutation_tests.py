@@ -18,6 +18,9 @@ import sys
 import threading
 import time
 
+import tree_facts
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Number of parts (GoogleTest shards) into which the tests of a program are divided. After a failure
 # no more parts start, so that small parts end the run soon.
 SHARDS = 16
@@ -25,12 +28,6 @@ SHARDS = 16
 # TIMEOUT_EXTRA_S. Some mutations make a loop endless.
 TIMEOUT_FACTOR = 8
 TIMEOUT_EXTRA_S = 60
-UNIT_PROGRAMS = tuple(
-    f"{folder}_{kind}"
-    for kind in ("tests", "threads_tests")
-    for folder in ("core", "protocol", "persistence", "server")
-    if (folder, kind) != ("protocol", "threads_tests")
-)
 SIMULATION = "cluster_simulation"
 SIMULATION_RUNS = "200"
 SUITE = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\((\w+),", re.MULTILINE)
@@ -39,6 +36,21 @@ SUITE_MADE_BY = re.compile(r"^(?:INSTANTIATE_)?TYPED_TEST_SUITE(?:_P)?\((\w+),",
 SKIPPED_TESTS = ("hardening", "helm", "image", "package")
 
 Done = collections.namedtuple("Done", "code output")
+
+
+def programs_of(library):
+    return f"{library}_tests", f"{library}_threads_tests"
+
+
+def unit_programs():
+    """Returns the names of all GoogleTest programs, those with threads last."""
+    listed = (ROOT / "tests" / "threaded_tests.txt").read_text(encoding="utf-8").splitlines()
+    threaded = {tree_facts.library_of(line) for line in listed if not line.startswith("#")}
+    names = [programs_of(library) for library in tree_facts.LIBRARIES]
+    return (
+        *(name for name, _ in names),
+        *(name for library, (_, name) in zip(tree_facts.LIBRARIES, names) if library in threaded),
+    )
 
 
 def run(command, *, cwd=None, env=None, timeout_s=None, stop=None):
@@ -72,12 +84,12 @@ class Programs:
         self.folder = folder
         self.tree = tree
         self.jobs = jobs
-        self.names = (*UNIT_PROGRAMS, SIMULATION)
+        self.names = (*unit_programs(), SIMULATION)
         self.timeout_s = {}
 
-    def in_order(self, folder):
-        """Returns the names of all programs, beginning with those that test the given folder."""
-        first = [name for name in self.names if name.startswith(f"{folder}_")]
+    def in_order(self, library):
+        """Returns the names of all programs, beginning with those that test the given library."""
+        first = [name for name in self.names if name in programs_of(library)]
         return [*first, *(name for name in self.names if name not in first)]
 
     def mirror_filter(self, path):

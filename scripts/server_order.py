@@ -1,56 +1,64 @@
 # SPDX-License-Identifier: MIT
 """Defines which folders of server/ may include which others, for scripts/check_tree.py.
 
-ORDER lists the folders from the lowest to the highest. Files in a folder may include files of the
-same folder and of lower folders. Files directly in server/ assemble the server process and may
-include everything.
+server/CMakeLists.txt states for each library which others it may link; files may include files of
+these libraries and of all libraries below them. INSIDE orders the sub-folders of a library. Files
+directly in server/ put the libraries together and may include everything.
 """
 
-# Folders of server/, from the lowest to the highest. A sub-folder that is not listed belongs to the
-# entry of its parent folder.
-ORDER = (
-    "config",
-    "latency",
-    "process",
-    "transport",
-    "bulk",
-    "acl",
-    "cluster",
-    "pubsub",
-    "session",
-    "dispatch",
-    "durability",
-    "replication/stream",
-    "replication/leader",
-    "replication/replica",
-    "replication/roles",
-    "cluster/node",
-    "commands/bitmap",
-    "commands/strings",
-    "commands/bloom",
-    "commands/keys",
-    "commands",
-    "commands/server/info",
-    "commands/server",
-    "commands/connection",
-    "loop",
-    "net",
-    "listener",
-    "admin",
-)
+import pathlib
+import re
+
+CMAKE = pathlib.Path(__file__).resolve().parent.parent / "server" / "CMakeLists.txt"
+
+# The sub-folders of each library, from the lowest to the highest. The library's own files are
+# above its sub-folders, unless "" has another place.
+INSIDE = {
+    "base": ("config", "config/rows", "log", "latency", "metrics", "process", "transport"),
+    "cluster": ("", "election"),
+    "session": ("acl", "pubsub"),
+    "durability": ("data", "log", "saves", "loading"),
+    "replication": ("stream", "leader", "replica", "roles"),
+    "commands": ("", "strings", "bloom", "keys", "info", "replication", "server", "connection"),
+    "net": ("loop",),
+    "admin": ("figures", "history"),
+}
 # Folders with commands on data. In server/ they may include only BELOW_DATA_COMMANDS, because they
 # must not depend on files, replicas and sockets.
-DATA_COMMANDS = ("commands/bitmap", "commands/strings", "commands/bloom", "commands/keys")
+DATA_COMMANDS = ("commands/strings", "commands/bloom", "commands/keys")
 BELOW_DATA_COMMANDS = ("dispatch", *DATA_COMMANDS)
+# The list of all command families, which each family includes to define its function.
+FAMILIES = "server/commands/families.h"
 
 
-def floor_of(path):
-    """Returns the entry of ORDER that a file of server/ belongs to; None if it belongs to no entry.
-    """
-    folder = "/".join(path.parts[1:-1])
-    while folder and folder not in ORDER:
+def read_libraries(text):
+    """Returns for each library of server/CMakeLists.txt the set of those that it may use."""
+    allowed = {}
+    for name, direct in re.findall(r"^bloomery_server_library\((\w+)([^)]*)\)", text, re.M):
+        below = set()
+        for other in direct.replace("bloomery_", "").split():
+            if other not in allowed:
+                raise SystemExit(f"server/CMakeLists.txt: {name} uses {other} before its line")
+            below |= {other} | allowed[other]
+        allowed[name] = below
+    return allowed
+
+
+LIBRARIES = read_libraries(CMAKE.read_text(encoding="utf-8"))
+
+
+def place_of(path):
+    """Returns the library of a file in server/ and its sub-folder with an order in INSIDE."""
+    library, folder = path.parts[1], "/".join(path.parts[2:-1])
+    order = INSIDE.get(library, ())
+    while folder and folder not in order:
         folder = folder.rpartition("/")[0]
-    return folder or None
+    return library, folder
+
+
+def level(library, folder):
+    order = INSIDE.get(library, ())
+    return order.index(folder) if folder in order else len(order)
 
 
 def is_composer(path):
@@ -63,12 +71,16 @@ def fault(path, include):
         return None
     if is_composer(include):
         return "only server.h and main may include it"
-    own, other = floor_of(path), floor_of(include)
-    for folder, file in ((own, path), (other, include)):
-        if folder is None:
-            return f"{file.parent} has no place in ORDER in scripts/server_order.py"
-    if ORDER.index(other) > ORDER.index(own):
-        return f"{other}/ is higher than {own}/"
-    if own in DATA_COMMANDS and other not in BELOW_DATA_COMMANDS:
-        return f"of server/, commands on data include {', '.join(BELOW_DATA_COMMANDS)} only"
+    (library, folder), (other, other_folder) = place_of(path), place_of(include)
+    for name, file in ((library, path), (other, include)):
+        if name not in LIBRARIES:
+            return f"{file.parent} is no library of server/CMakeLists.txt"
+    if library != other and other not in LIBRARIES[library]:
+        return f"{other}/ is higher than {library}/"
+    if library == other and level(library, folder) < level(other, other_folder):
+        return f"{other}/{other_folder} is higher than {library}/{folder}"
+    own = f"{library}/{folder}"
+    if own in DATA_COMMANDS and str(include) != FAMILIES:
+        if other != "dispatch" and f"{other}/{other_folder}" not in BELOW_DATA_COMMANDS:
+            return f"of server/, commands on data include {', '.join(BELOW_DATA_COMMANDS)} only"
     return None

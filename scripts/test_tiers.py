@@ -44,10 +44,11 @@ import xml.etree.ElementTree
 
 import check_prose
 import test_report
+import tree_facts
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "logs"
-LIBRARIES = ("core", "protocol", "persistence", "server")
+LIBRARIES = tree_facts.LIBRARIES
 JOBS = len(os.sched_getaffinity(0))
 # Number of parallel jobs for system tests and tests with threads. It exceeds the number of cores,
 # because these tests wait much of the time.
@@ -314,19 +315,15 @@ def changed_libraries(preset, changed):
     """Returns the libraries that have one of the changed files, or a source that is newer than the
     test program of the library.
     """
-    found = []
-    for library in LIBRARIES:
-        folders = (f"{library}/", f"tests/{library}/")
-        binary = ROOT / "build" / preset / "tests" / f"{library}_tests"
-        tested = binary.stat().st_mtime if binary.exists() else 0
-        if any(path.startswith(folders) for path in changed) or any(
-            path.stat().st_mtime > tested
-            for folder in folders
-            for path in (ROOT / folder).rglob("*")
-            if path.suffix in (".h", ".cpp")
-        ):
-            found.append(library)
-    return found
+    found = {tree_facts.library_of(path) for path in changed}
+    for folder in tree_facts.PRODUCT_FOLDERS:
+        for path in [*(ROOT / folder).rglob("*"), *(ROOT / "tests" / folder).rglob("*")]:
+            library = tree_facts.library_of(str(path.relative_to(ROOT)))
+            binary = ROOT / "build" / preset / "tests" / f"{library}_tests"
+            tested = binary.stat().st_mtime if binary.exists() else 0
+            if path.suffix in (".h", ".cpp") and path.stat().st_mtime > tested:
+                found.add(library)
+    return [library for library in LIBRARIES if library in found]
 
 
 def run_unit(run, _):

@@ -7,9 +7,17 @@ of the files and use no compiler, so code that macros generate is not counted.
 
 import re
 
+import server_order
+
 # Sources that assemble the server from its parts, so they may include everything.
 COMPOSERS = ("server/server.cpp", "server/main.cpp")
 PRODUCT_FOLDERS = ("core", "protocol", "persistence", "server")
+# The libraries, each with its folder. The test programs of a library have its name.
+LIBRARIES = {
+    "core": "core/", "protocol": "protocol/", "persistence": "persistence/",
+    **{f"server_{name}": f"server/{name}/" for name in server_order.LIBRARIES},
+    "server": "server/",
+}  # fmt: skip
 TEST_CASE = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(", re.MULTILINE)
 # Matches a class of system tests that derives directly from unittest.TestCase. Its tests start no
 # server; tests of other classes start one.
@@ -47,6 +55,14 @@ def units_of_folders(paths):
     for unit in units(paths):
         found.setdefault(unit.rpartition("/")[0], []).append(unit)
     return found
+
+
+def library_of(path):
+    """Returns the library of a product file or of its test, such as "server_net"; None if the path
+    is no such file.
+    """
+    path = path.removeprefix("tests/")
+    return next((name for name, folder in LIBRARIES.items() if path.startswith(folder)), None)
 
 
 def test_of(unit):

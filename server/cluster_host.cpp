@@ -6,9 +6,9 @@
 
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/process/server_state.h"
 #include "server/dispatch/pause_gate.h"
-#include "server/process/server_state.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"

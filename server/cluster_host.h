@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "server/cluster/node/node_host.h"
+#include "server/cluster_node/node_host.h"
 
 namespace core::keyspace {
 class Keyspace;

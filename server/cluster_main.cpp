@@ -13,8 +13,8 @@
 
 #include "core/printable.h"
 #include "persistence/files/file.h"
-#include "server/cluster/tool/cluster_tool.h"
-#include "server/cluster/tool/tool_call.h"
+#include "server/cluster_tool/cluster_tool.h"
+#include "server/cluster_tool/tool_call.h"
 
 namespace {
 

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "core/keyspace/keyspace.h"
-#include "server/cluster/node/cluster_node.h"
+#include "server/base/config/config.h"
+#include "server/base/process/process_facts.h"
+#include "server/base/process/server_state.h"
 #include "server/cluster_host.h"
-#include "server/config/config.h"
+#include "server/cluster_node/cluster_node.h"
 #include "server/insync_acks.h"
-#include "server/process/process_facts.h"
-#include "server/process/server_state.h"
 
 namespace server {
 

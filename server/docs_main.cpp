@@ -16,10 +16,11 @@
 #include <string>
 
 #include "protocol/arguments.h"
-#include "server/config/page/configuration_page.h"
-#include "server/config/page/sample_file.h"
+#include "server/commands/families.h"
 #include "server/dispatch/command_reply.h"
 #include "server/dispatch/registry.h"
+#include "server/tools/configuration_page.h"
+#include "server/tools/sample_file.h"
 
 namespace {
 
@@ -114,7 +115,7 @@ bool has_heading(std::string_view group) {
 }
 
 int print_commands() {
-  const auto registry = server::Registry::create({});
+  const auto registry = server::Registry::create(server::command_families(), {});
   if (!registry) {
     fmt::print(stderr, "{}\n", registry.error().message);
     return EXIT_FAILURE;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "server/cluster/cluster_state.h"
-#include "server/cluster/member/member_actions.h"
+#include "server/cluster/election/member_actions.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/stream/replication.h"
 

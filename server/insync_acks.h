@@ -15,7 +15,7 @@
 #include <set>
 #include <string>
 
-#include "server/loop/write_acks.h"
+#include "server/net/loop/write_acks.h"
 
 namespace server::cluster {
 class ClusterState;

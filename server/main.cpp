@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // bloomery-server: reads the configuration, opens the log, builds the server and runs it.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,15 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "persistence/files/open_file.h"
-#include "persistence/files/posix_io.h"
-#include "server/bulk/run_tool.h"
-#include "server/config/config.h"
-#include "server/process/crash/crash_log.h"
-#include "server/process/log.h"
-#include "server/process/progress/fatal_message.h"
-#include "server/process/supervision/daemon.h"
+#include "server/base/config/config.h"
+#include "server/base/log/fatal_message.h"
+#include "server/base/log/log.h"
+#include "server/base/process/crash_log.h"
+#include "server/base/process/daemon.h"
+#include "server/base/process/pid_file.h"
 #include "server/server.h"
+#include "server/tools/run_tool.h"
 
 namespace {
 
@@ -36,54 +33,12 @@ int fail_with_log(std::string_view message) {
   return EXIT_FAILURE;
 }
 
-// Writes the pid file, which exists while the server runs. If the file cannot be written, the
-// server runs without it.
-class PidFile {
- public:
-  explicit PidFile(std::string path) : path_(std::move(path)) {
-    if (path_.empty()) return;
-    const auto written = write();
-    if (written) return;
-    server::log_warning("No PID file: {}", core::without_code(written.error().message));
-    path_.clear();
-  }
-  ~PidFile() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-  }
-  PidFile(const PidFile&) = delete;
-  PidFile& operator=(const PidFile&) = delete;
-
- private:
-  core::Result<> write() const {
-    // Other users may read the pid file.
-    constexpr mode_t kMode = 0644;
-    const auto file = persistence::open_file({path_, "pidfile"}, O_WRONLY | O_CREAT,
-                                             persistence::FileKinds::kRegular, kMode);
-    if (!file) return file.error();
-    if (::ftruncate(file->get(), 0) != 0) return persistence::io_failure("write", path_, errno);
-    return persistence::write_all(file->get(), fmt::format("{}\n", getpid()), path_);
-  }
-
-  std::string path_;  // path of the pid file; empty if there is no file to remove
-};
-
-// Opens missing standard streams. Otherwise a file of the server could get a number from 0 to 2,
-// and output to a standard stream would be written to that file.
-void open_standard_streams() {
-  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
-    if (::fcntl(descriptor, F_GETFD) != -1) continue;
-    // open() returns the lowest free descriptor, so /dev/null gets the descriptors of the missing
-    // standard streams.
-    if (::open("/dev/null", O_RDWR) != descriptor) return;
-  }
-}
-
 int serve(server::Config& config, server::Daemon& daemon) {
   for (const std::string& warning : config.take_warnings()) server::log_warning("{}", warning);
   server::Server server(config, [&daemon] { daemon.become_silent(); });
   if (auto started = server.start(); !started) return fail_with_log(started.error().message);
   const server::RunOptions run(config);
-  const PidFile pid_file(run.pid_file());
+  const server::PidFile pid_file(run.pid_file());
   const int exit_code = server.run();
   server::flush_log();
   // An operator who starts the server by hand may not see the log, so the error is also written to
@@ -97,7 +52,7 @@ int serve(server::Config& config, server::Daemon& daemon) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  open_standard_streams();
+  server::open_standard_streams();
   // SIGPIPE is ignored, because writing to a socket that the peer has closed must not end the
   // process.
   std::signal(SIGPIPE, SIG_IGN);

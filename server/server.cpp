@@ -17,13 +17,25 @@
 #include "persistence/aof/aof_writer.h"
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
-#include "server/acl/acl_options.h"
-#include "server/acl/command_table.h"
-#include "server/acl/users.h"
 #include "server/admin/admin_server.h"
+#include "server/background_tasks.h"
+#include "server/base/config/directives.h"
+#include "server/base/log/log.h"
+#include "server/base/metrics/gauges.h"
+#include "server/base/metrics/rate_sampler.h"
+#include "server/base/metrics/statistics.h"
+#include "server/base/process/crash_log.h"
+#include "server/base/process/descriptor_limit.h"
+#include "server/base/process/memory_monitor.h"
+#include "server/base/process/process_facts.h"
+#include "server/base/process/server_state.h"
+#include "server/base/process/start_thread.h"
+#include "server/base/process/tick_clock.h"
+#include "server/base/process/watchdog.h"
+#include "server/base/transport/tls.h"
 #include "server/clustering.h"
+#include "server/commands/families.h"
 #include "server/commands/services.h"
-#include "server/config/directives.h"
 #include "server/dispatch/command_replayer.h"
 #include "server/dispatch/drain.h"
 #include "server/dispatch/pause_gate.h"
@@ -37,36 +49,25 @@
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/insync_acks.h"
-#include "server/listener/listener.h"
 #include "server/net/connection.h"
 #include "server/net/io_threads.h"
+#include "server/net/listener.h"
 #include "server/net/message_delivery.h"
 #include "server/net/periodic.h"
-#include "server/process/crash/crash_log.h"
-#include "server/process/crash/watchdog.h"
-#include "server/process/descriptor_limit.h"
-#include "server/process/gauges.h"
-#include "server/process/log.h"
-#include "server/process/memory_monitor.h"
-#include "server/process/process_facts.h"
-#include "server/process/rate_sampler.h"
-#include "server/process/server_state.h"
-#include "server/process/statistics.h"
-#include "server/process/threads/start_thread.h"
-#include "server/process/tick_clock.h"
-#include "server/pubsub/key_events.h"
-#include "server/pubsub/monitor_feed.h"
-#include "server/pubsub/tracking.h"
-#include "server/ready_line.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/replica_controller.h"
 #include "server/replication/roles/shutdown.h"
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"
+#include "server/session/acl/acl_options.h"
+#include "server/session/acl/command_table.h"
+#include "server/session/acl/users.h"
 #include "server/session/clients.h"
 #include "server/session/observer.h"
-#include "server/transport/tls.h"
-#include "server/upkeep.h"
+#include "server/session/pubsub/key_events.h"
+#include "server/session/pubsub/monitor_feed.h"
+#include "server/session/pubsub/tracking.h"
+#include "server/startup_banner.h"
 
 namespace server {
 namespace {
@@ -80,10 +81,12 @@ uint64_t random_hash_seed() {
 // because of the lines before it.
 core::Result<std::unique_ptr<Registry>> make_registry(const OtherDirectives& directives) {
   const std::span<const NamedValue> renames = directives.renamed_commands;
-  auto registry = Registry::create(renames);
+  auto registry = Registry::create(command_families(), renames);
   if (registry) return registry;
   size_t sound = 0;
-  while (sound < renames.size() && Registry::create(renames.first(sound + 1))) ++sound;
+  while (sound < renames.size() && Registry::create(command_families(), renames.first(sound + 1))) {
+    ++sound;
+  }
   if (sound == renames.size()) return registry;
   return fatal_config_error(directives.rename_lines[sound], registry.error().message);
 }
@@ -170,7 +173,7 @@ struct Server::Parts final : AckListener,
             services, tls, [this](std::function<void()> answer) { visit(std::move(answer)); },
             [this](admin::WriteCaller::Task task) { run_on_first_thread(std::move(task)); }),
         rates(statistics, gauges),
-        upkeep(
+        background_tasks(
             services, replication.own_expiries(),
             [this](std::function<void()> task) { threads.at(0).loop.post(std::move(task)); },
             random_hash_seed()),
@@ -225,7 +228,7 @@ struct Server::Parts final : AckListener,
   net::Listener listener;
   admin::AdminServer admin;
   RateSampler rates;
-  Upkeep upkeep;
+  BackgroundTasks background_tasks;
   net::Periodic periodic;
   boost::asio::signal_set signals;
   ForkEvents forks;
@@ -311,7 +314,7 @@ void Server::Parts::tick() {
   shutdown.look();
   const auto limit_bytes = static_cast<uint64_t>(data.config.client_memory_limit_bytes());
   if (limit_bytes > 0) clients.evict_over(limit_bytes);
-  upkeep.tick();
+  background_tasks.tick();
   forks.note(durability.saves().slot(), observer);
   rates.sample(clock.monotonic_us());
   observer.update();
@@ -345,7 +348,7 @@ core::Result<> Server::start() {
   config_.follow(OptionId::kTrackingTableMaxKeys, [&parts, this] {
     parts.tracking.set_limit(
         static_cast<uint64_t>(config_.integer(OptionId::kTrackingTableMaxKeys)));
-    parts.tracking.trim(Upkeep::kTrimmedKeysMax);
+    parts.tracking.trim(BackgroundTasks::kTrimmedKeysMax);
   });
   config_.follow(OptionId::kNotifyKeyspaceEvents, [&parts, this] {
     parts.key_events.choose(
@@ -408,7 +411,7 @@ void Server::recover() {
   });
   parts.durability.availability.end(Availability::kLoading);
   parts.clustering.start();
-  log_notice("{}", ready_line(config_, parts.durability.loader().figures(), parts.keyspace));
+  log_notice("{}", startup_banner(config_, parts.durability.loader().figures(), parts.keyspace));
   supervisor_.ready("Ready to accept connections");
   on_ready_();
 }

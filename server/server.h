@@ -13,8 +13,8 @@
 #include <memory>
 
 #include "core/result.h"
-#include "server/config/config.h"
-#include "server/process/supervision/supervisor.h"
+#include "server/base/config/config.h"
+#include "server/base/process/supervisor.h"
 
 namespace server {
 

@@ -6,8 +6,8 @@
 #include <cassert>
 #include <cstddef>
 
+#include "core/bloom/arrays/bucket_model.h"
 #include "core/bloom/line_kernels.h"
-#include "core/bloom/models/bucket_model.h"
 #include "core/fast_range.h"
 
 namespace core::bloom {

@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <span>
 
+#include "core/bloom/arrays/line_model.h"
 #include "core/bloom/hash.h"
-#include "core/bloom/models/line_model.h"
 #include "core/bloom/parameters.h"
 
 namespace core::bloom {

@@ -30,9 +30,9 @@
 #include <string_view>
 
 #include "core/bloom/arrays/bit_array.h"
+#include "core/bloom/arrays/line_model.h"
 #include "core/bloom/hash.h"
 #include "core/bloom/line_walk.h"
-#include "core/bloom/models/line_model.h"
 #include "core/bloom/native_layout.h"
 #include "core/bloom/parameters.h"
 

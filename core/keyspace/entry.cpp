@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "core/bloom/scalable_filter.h"
-#include "core/keyspace/filters/filter_kinds.h"
-#include "core/keyspace/filters/window_schedule.h"
+#include "core/keyspace/filter_kinds.h"
+#include "core/keyspace/window_schedule.h"
 #include "core/short_bytes.h"
 
 namespace core::keyspace {

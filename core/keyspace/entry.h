@@ -118,7 +118,7 @@ class Entry {
   // Keyspace::set_expiry(), which updates the counters.
   void set_expires_at_ms(int64_t expires_at_ms) { expires_at_ms_ = expires_at_ms; }
 
-  // Time and number of uses, as KeyUse (core/keyspace/eviction/key_use.h) packs them.
+  // Time and number of uses, as KeyUse (core/keyspace/key_use.h) packs them.
   uint32_t use_bits() const { return use_.load(std::memory_order_relaxed); }
   void set_use_bits(uint32_t bits) {
     // Many threads may read a hot key, so its cache line is written only if the bits change.

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/keyspace/eviction/key_use.h"
+#include "core/keyspace/key_use.h"
 #include "persistence/bytes/module_value.h"
 #include "persistence/filters/filter_codec.h"
 #include "persistence/rdb/rdb_reader.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "persistence/rdb/rdb_loader.h"
 
-#include "core/keyspace/eviction/key_use.h"
+#include "core/keyspace/key_use.h"
 #include "core/keyspace/keyspace.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "core/keyspace/eviction/key_use.h"
+#include "core/keyspace/key_use.h"
 #include "persistence/filters/filter_codec.h"
 #include "persistence/rdb/dump_payload.h"
 #include "persistence/rdb/rdb_format.h"

@@ -9,13 +9,13 @@
 
 #include "core/clock.h"
 #include "protocol/arguments.h"
-#include "server/acl/access_log.h"
-#include "server/acl/user.h"
-#include "server/acl/users.h"
+#include "server/base/config/config.h"
 #include "server/commands/services.h"
-#include "server/config/config.h"
 #include "server/dispatch/permissions.h"
 #include "server/dispatch/registry.h"
+#include "server/session/acl/access_log.h"
+#include "server/session/acl/user.h"
+#include "server/session/acl/users.h"
 
 namespace server::admin {
 namespace {

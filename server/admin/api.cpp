@@ -9,17 +9,17 @@
 #include <vector>
 
 #include "core/number.h"
-#include "server/acl/user.h"
 #include "server/admin/figures/overview.h"
 #include "server/admin/figures/plan_curve.h"
 #include "server/admin/figures/readable.h"
 #include "server/admin/figures/reply_json.h"
 #include "server/admin/history/history_json.h"
+#include "server/base/config/config.h"
+#include "server/base/log/recent_warnings.h"
 #include "server/commands/bloom/bloom_options.h"
 #include "server/commands/keys/database_index.h"
 #include "server/commands/services.h"
-#include "server/config/config.h"
-#include "server/process/progress/recent_warnings.h"
+#include "server/session/acl/user.h"
 
 namespace server::admin {
 namespace {

@@ -4,11 +4,11 @@
 #include "core/clock.h"
 #include "protocol/output_buffer.h"
 #include "protocol/reply_parser.h"
-#include "server/acl/users.h"
+#include "server/base/metrics/statistics.h"
 #include "server/commands/services.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/registry.h"
-#include "server/process/statistics.h"
+#include "server/session/acl/users.h"
 #include "server/session/session.h"
 #include "server/session/session_user.h"
 

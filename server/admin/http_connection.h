@@ -23,8 +23,8 @@
 
 #include "server/admin/access.h"
 #include "server/admin/request_reader.h"
-#include "server/loop/asio_types.h"
-#include "server/transport/stream.h"
+#include "server/base/transport/stream.h"
+#include "server/net/loop/asio_types.h"
 
 namespace server::admin {
 

@@ -3,7 +3,7 @@
 // The dashboard's files, which the build embeds into the program.
 //
 // Thread safety: constants.
-// Source: server/admin/page/.
+// Source: server/admin/dashboard/.
 #pragma once
 
 #include <span>

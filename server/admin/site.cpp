@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "server/acl/user.h"
 #include "server/admin/figures/metrics_page.h"
 #include "server/admin/figures/readiness.h"
 #include "server/admin/page.h"
 #include "server/commands/services.h"
+#include "server/session/acl/user.h"
 
 namespace server::admin {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "core/clock.h"
 #include "protocol/reply_parser.h"
+#include "server/base/metrics/statistics.h"
 #include "server/commands/services.h"
 #include "server/dispatch/dispatcher.h"
-#include "server/loop/reply_gate.h"
-#include "server/process/statistics.h"
+#include "server/net/loop/reply_gate.h"
 #include "server/session/session.h"
 
 namespace server::admin {

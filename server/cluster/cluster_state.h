@@ -8,7 +8,7 @@
 // the order in which they were published.
 // Thread safety: publish() and the setters may be called by one thread at a time. Functions with a
 // thread index may be called by that thread only, all others by any thread.
-// Source: readers compare versions instead of taking locks, as in server/acl/users.h.
+// Source: readers compare versions instead of taking locks, as in server/session/acl/users.h.
 #pragma once
 
 #include <atomic>

@@ -8,9 +8,9 @@
 #include <boost/asio/ssl/context.hpp>
 #include <utility>
 
+#include "server/base/transport/tls_files.h"
 #include "server/cluster/etcd_calls.h"
 #include "server/cluster/etcd_watches.h"
-#include "server/transport/tls_files.h"
 
 namespace server::cluster {
 namespace {

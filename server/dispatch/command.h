@@ -219,6 +219,9 @@ class SlotUnion {
   bool is_one_ = true;
 };
 
+// The rows of several command families.
+using CommandFamilies = std::span<const std::span<const Command>>;
+
 // The tip in the reply of COMMAND for commands whose reply does not depend only on the values of
 // their keys.
 inline constexpr std::string_view kVaryingOutput = "nondeterministic_output";

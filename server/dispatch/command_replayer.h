@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "server/base/metrics/statistics.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/environment.h"
 #include "server/dispatch/registry.h"
-#include "server/process/statistics.h"
 #include "server/session/replayer.h"
 #include "server/session/session.h"
 

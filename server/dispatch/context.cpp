@@ -3,16 +3,16 @@
 
 #include <utility>
 
-#include "server/dispatch/memory/admission.h"
-#include "server/dispatch/memory/use_rules.h"
+#include "server/base/process/memory_monitor.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/own_changes.h"
 #include "server/dispatch/pause_gate.h"
-#include "server/process/memory_monitor.h"
-#include "server/pubsub/key_events.h"
-#include "server/pubsub/tracking.h"
+#include "server/dispatch/use_rules.h"
 #include "server/session/awaited_reply.h"
 #include "server/session/big_argument.h"
 #include "server/session/observer.h"
+#include "server/session/pubsub/key_events.h"
+#include "server/session/pubsub/tracking.h"
 
 namespace server {
 

@@ -31,11 +31,11 @@
 #include "persistence/journal.h"
 #include "protocol/arguments.h"
 #include "protocol/reply_writer.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/metrics/statistics.h"
+#include "server/base/process/server_state.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/environment.h"
-#include "server/process/server_state.h"
-#include "server/process/statistics.h"
 #include "server/session/session.h"
 
 namespace server {

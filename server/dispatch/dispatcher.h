@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "protocol/output_buffer.h"
+#include "server/base/process/tick_clock.h"
 #include "server/dispatch/command.h"
-#include "server/process/tick_clock.h"
 
 namespace core::keyspace {
 class Keyspace;

@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "core/keyspace/slot.h"
+#include "server/base/config/config.h"
+#include "server/base/process/server_state.h"
 #include "server/cluster/router.h"
 #include "server/cluster/view.h"
-#include "server/config/config.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/environment.h"
-#include "server/process/server_state.h"
 #include "server/session/session.h"
 
 namespace server {

@@ -15,9 +15,9 @@
 #include <mutex>
 #include <utility>
 
+#include "server/base/process/command_drain.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/drain.h"
-#include "server/process/command_drain.h"
 
 namespace server {
 

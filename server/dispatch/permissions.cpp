@@ -7,13 +7,13 @@
 
 #include "core/clock.h"
 #include "protocol/error_texts.h"
-#include "server/acl/access_log.h"
-#include "server/acl/command_table.h"
-#include "server/acl/user.h"
-#include "server/acl/users.h"
 #include "server/dispatch/command_reply.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/registry.h"
+#include "server/session/acl/access_log.h"
+#include "server/session/acl/command_table.h"
+#include "server/session/acl/user.h"
+#include "server/session/acl/users.h"
 #include "server/session/client_line.h"
 #include "server/session/session_user.h"
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "server/dispatch/families.h"
 #include "server/dispatch/help.h"
 #include "server/dispatch/permissions.h"
 #include "server/dispatch/syntax.h"
@@ -66,9 +65,9 @@ std::string check_row(const Command& row) {
 }
 
 core::Result<std::unique_ptr<Registry>> Registry::create(
-    std::span<const std::pair<std::string, std::string>> renames) {
+    CommandFamilies families, std::span<const std::pair<std::string, std::string>> renames) {
   auto registry = std::make_unique<Registry>();
-  for (const auto family : command_families()) {
+  for (const auto family : families) {
     for (const Command& row : family) {
       if (auto added = registry->add(row, nullptr); !added) return added.error();
     }

@@ -51,10 +51,11 @@ inline constexpr std::string_view kInvalidRenameTarget =
 
 class Registry {
  public:
-  // `renames` are (old name, new name) pairs of rename-command; an empty new name removes the
-  // command. Errors: an inconsistent row, a duplicate name, a rename of an unknown command.
+  // `families` are the rows of all commands, in the order in which COMMAND lists them. `renames`
+  // are (old name, new name) pairs of rename-command; an empty new name removes the command.
+  // Errors: an inconsistent row, a duplicate name, a rename of an unknown command.
   static core::Result<std::unique_ptr<Registry>> create(
-      std::span<const std::pair<std::string, std::string>> renames);
+      CommandFamilies families, std::span<const std::pair<std::string, std::string>> renames);
 
   // Finds a command or container by the name that clients use, in upper or lower case. Returns null
   // if there is none.

@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "persistence/files/open_file.h"
-#include "server/process/log.h"
+#include "server/base/log/log.h"
 
 namespace server {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "server/transport/stream.h"
+#include "server/base/transport/stream.h"
 
 namespace server::net {
 namespace {

@@ -16,10 +16,10 @@
 
 #include "protocol/output_buffer.h"
 #include "protocol/reply_writer.h"
-#include "server/loop/reply_gate.h"
-#include "server/process/statistics.h"
+#include "server/base/metrics/statistics.h"
+#include "server/base/transport/stream.h"
+#include "server/net/loop/reply_gate.h"
 #include "server/session/output_limit.h"
-#include "server/transport/stream.h"
 
 namespace server::net {
 

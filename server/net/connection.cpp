@@ -9,16 +9,16 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/log/log.h"
+#include "server/base/log/log_rate.h"
+#include "server/base/metrics/statistics.h"
+#include "server/base/transport/tls_stream.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/environment.h"
-#include "server/dispatch/memory/admission.h"
-#include "server/process/log.h"
-#include "server/process/log_rate.h"
-#include "server/process/statistics.h"
-#include "server/pubsub/pub_sub.h"
 #include "server/session/clients.h"
 #include "server/session/invalidation_news.h"
-#include "server/transport/tls_stream.h"
+#include "server/session/pubsub/pub_sub.h"
 
 namespace server::net {
 namespace {

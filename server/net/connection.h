@@ -16,14 +16,14 @@
 #include <string>
 #include <string_view>
 
+#include "server/base/transport/stream.h"
 #include "server/commands/services.h"
-#include "server/loop/asio_types.h"
 #include "server/net/client_input.h"
 #include "server/net/client_output.h"
 #include "server/net/io_threads.h"
+#include "server/net/loop/asio_types.h"
 #include "server/net/request_runner.h"
 #include "server/session/session.h"
-#include "server/transport/stream.h"
 
 namespace server {
 struct Delivery;

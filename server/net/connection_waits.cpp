@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "server/base/log/log.h"
+#include "server/base/process/server_state.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/net/connection.h"
-#include "server/process/log.h"
-#include "server/process/server_state.h"
 #include "server/session/awaited_reply.h"
 #include "server/session/cluster_waits.h"
 

@@ -6,10 +6,10 @@
 #include <chrono>
 #include <ctime>
 
+#include "server/base/process/crash_log.h"
+#include "server/base/process/start_thread.h"
+#include "server/base/transport/stream.h"
 #include "server/net/connection.h"
-#include "server/process/crash/crash_log.h"
-#include "server/process/threads/start_thread.h"
-#include "server/transport/stream.h"
 
 namespace server::net {
 

@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "server/durability/log/reply_log.h"
-#include "server/loop/asio_types.h"
-#include "server/loop/event_loop.h"
-#include "server/loop/loop_waker.h"
-#include "server/loop/processor_share.h"
-#include "server/loop/reply_gate.h"
-#include "server/loop/socket_set.h"
 #include "server/net/connections.h"
+#include "server/net/loop/asio_types.h"
+#include "server/net/loop/event_loop.h"
+#include "server/net/loop/loop_waker.h"
+#include "server/net/loop/processor_share.h"
+#include "server/net/loop/reply_gate.h"
+#include "server/net/loop/socket_set.h"
 
 namespace server::net {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "server/net/connection.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/session/pubsub/pub_sub.h"
 
 namespace server::net {
 namespace {

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "server/net/io_threads.h"
-#include "server/pubsub/monitor_feed.h"
-#include "server/pubsub/tracking.h"
+#include "server/session/pubsub/monitor_feed.h"
+#include "server/session/pubsub/tracking.h"
 
 namespace server::net {
 

@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "core/clock.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
 #include "server/net/io_threads.h"
 
 namespace server::net {

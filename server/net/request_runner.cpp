@@ -11,10 +11,10 @@
 #include "core/printable.h"
 #include "protocol/arguments.h"
 #include "protocol/reply_writer.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/log/log.h"
+#include "server/base/metrics/statistics.h"
 #include "server/dispatch/environment.h"
-#include "server/process/log.h"
-#include "server/process/statistics.h"
 #include "server/session/big_argument.h"
 #include "server/session/session.h"
 

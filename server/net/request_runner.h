@@ -22,7 +22,7 @@
 #include "core/release_storage.h"
 #include "protocol/request_parser.h"
 #include "server/dispatch/dispatcher.h"
-#include "server/loop/reply_gate.h"
+#include "server/net/loop/reply_gate.h"
 
 namespace server {
 class BigArgument;

@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "server/process/log.h"
+#include "server/base/log/log.h"
 
 namespace server {
 namespace {

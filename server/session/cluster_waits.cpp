@@ -5,7 +5,7 @@
 #include "protocol/reply_writer.h"
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/view.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/session/pubsub/pub_sub.h"
 #include "server/session/session.h"
 
 namespace server {

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "server/pubsub/pub_sub.h"
-#include "server/pubsub/tracking.h"
 #include "server/session/clients.h"
+#include "server/session/pubsub/pub_sub.h"
+#include "server/session/pubsub/tracking.h"
 
 namespace server {
 namespace {

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "server/config/config.h"
-#include "server/latency/latency_monitor.h"
-#include "server/latency/slow_log.h"
-#include "server/process/tick_clock.h"
-#include "server/pubsub/monitor_feed.h"
+#include "server/base/config/config.h"
+#include "server/base/latency/latency_monitor.h"
+#include "server/base/latency/slow_log.h"
+#include "server/base/process/tick_clock.h"
 #include "server/session/big_argument.h"
+#include "server/session/pubsub/monitor_feed.h"
 #include "server/session/session.h"
 
 namespace server {

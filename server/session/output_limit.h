@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "server/config/buffer_limits.h"
+#include "server/base/config/buffer_limits.h"
 
 namespace server {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "server/session/session.h"
 
-#include "server/pubsub/pub_sub.h"
-#include "server/pubsub/tracking.h"
 #include "server/session/awaited_reply.h"
+#include "server/session/pubsub/pub_sub.h"
+#include "server/session/pubsub/tracking.h"
 
 namespace server {
 

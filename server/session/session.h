@@ -19,7 +19,7 @@
 
 #include "core/keyspace/watch.h"
 #include "protocol/reply_writer.h"
-#include "server/pubsub/subscriptions.h"
+#include "server/session/pubsub/subscriptions.h"
 
 namespace server {
 

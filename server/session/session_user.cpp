@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/acl/user.h"
-#include "server/acl/users.h"
+#include "server/session/acl/user.h"
+#include "server/session/acl/users.h"
 #include "server/session/session.h"
 
 namespace server {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/server/acl/acl_fixture.h"
+#include "tests/server/session/acl/acl_fixture.h"
 
 namespace {
 

@@ -14,11 +14,11 @@
 #include <string_view>
 #include <vector>
 
-#include "server/config/command_line.h"
-#include "server/config/config.h"
-#include "server/config/option_table.h"
-#include "server/config/rewrite.h"
-#include "server/config/words.h"
+#include "server/base/config/command_line.h"
+#include "server/base/config/config.h"
+#include "server/base/config/option_table.h"
+#include "server/base/config/rewrite.h"
+#include "server/base/config/words.h"
 
 namespace {
 

@@ -25,7 +25,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/transport/tls_stream.h"
+#include "server/base/transport/tls_stream.h"
 
 namespace {
 

@@ -240,7 +240,7 @@ class RunTest(unittest.TestCase):
 
     def test_likely_tests_come_first(self):
         names = ["server", "acl", "replica_shutdown", "replication"]
-        path = "server/acl/user.cpp"
+        path = "server/session/acl/user.cpp"
         self.assertEqual(max(names, key=lambda name: (mutation_tests.likeness(path, name), name)),
                          "server")  # fmt: skip
         self.assertEqual(mutation_tests.likeness("core/a.cpp", "acl"), 0)

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "server/config/config.h"
-#include "server/process/server_state.h"
+#include "server/base/config/config.h"
+#include "server/base/process/server_state.h"
 #include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "tests/server/cluster/sample_topology.h"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/keyspace/keyspace.h"
+#include "server/base/config/config.h"
+#include "server/base/process/process_facts.h"
+#include "server/base/process/server_state.h"
 #include "server/cluster/view.h"
-#include "server/config/config.h"
-#include "server/process/process_facts.h"
-#include "server/process/server_state.h"
 #include "tests/support/command_test.h"
 #include "tests/support/temp_directory.h"
 #include "tests/support/test_threads.h"

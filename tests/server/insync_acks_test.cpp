@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/cluster/member/member_actions.h"
+#include "server/cluster/election/member_actions.h"
 
 namespace server {
 namespace {

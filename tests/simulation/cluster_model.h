@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "server/cluster/member/member.h"
+#include "server/cluster/election/member.h"
 #include "tests/simulation/etcd_model.h"
 
 namespace simulation {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/cluster/member/member.h"
+#include "server/cluster/election/member.h"
 
 namespace simulation {
 

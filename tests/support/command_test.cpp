@@ -5,6 +5,7 @@
 
 #include "protocol/output_buffer.h"
 #include "protocol/reply_writer.h"
+#include "server/commands/families.h"
 #include "server/dispatch/context.h"
 #include "server/session/awaited_reply.h"
 #include "tests/support/server_parts.h"
@@ -55,7 +56,7 @@ struct CommandTest::Server {
 };
 
 CommandTest::Server::Server(const Renames& renames)
-    : registry{*Registry::create(renames)},
+    : registry{*Registry::create(command_families(), renames)},
       services{
           {config, clock, keyspace, reclaimer, journal, *registry, pubsub, key_events, tracking,
            statistics, memory, pause, state, replication, observer, users, cluster, services},

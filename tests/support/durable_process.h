@@ -21,10 +21,10 @@
 
 #include "core/keyspace/keyspace.h"
 #include "persistence/journal.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/process/server_state.h"
 #include "server/durability/durability.h"
 #include "server/durability/durability_parts.h"
-#include "server/process/server_state.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/virtual_disk.h"

@@ -14,11 +14,11 @@
 #include <string>
 #include <thread>
 
-#include "server/config/config.h"
-#include "server/config/option_table.h"
-#include "server/listener/listener.h"
+#include "server/base/config/config.h"
+#include "server/base/config/option_table.h"
+#include "server/base/transport/tls.h"
 #include "server/net/io_threads.h"
-#include "server/transport/tls.h"
+#include "server/net/listener.h"
 #include "tests/support/caller.h"
 #include "tests/support/command_test.h"
 #include "tests/support/fake_reply_log.h"

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <string>
 
-#include "server/config/config.h"
-#include "server/config/option_table.h"
+#include "server/base/config/config.h"
+#include "server/base/config/option_table.h"
 
 namespace server {
 

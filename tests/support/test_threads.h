@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "server/dispatch/drain.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/session/pubsub/pub_sub.h"
 
 namespace server {
 

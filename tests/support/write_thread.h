@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "server/admin/write_caller.h"
-#include "server/loop/reply_gate.h"
-#include "server/process/statistics.h"
+#include "server/base/metrics/statistics.h"
+#include "server/net/loop/reply_gate.h"
 #include "tests/support/fake_reply_log.h"
 
 namespace server {

@@ -21,8 +21,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/bloom/models/bucket_model.h"
-#include "core/bloom/models/line_model.h"
+#include "core/bloom/arrays/bucket_model.h"
+#include "core/bloom/arrays/line_model.h"
 #include "core/fast_range.h"
 #include "core/prefetch.h"
 

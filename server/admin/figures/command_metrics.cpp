@@ -2,13 +2,13 @@
 #include "server/admin/figures/command_metrics.h"
 
 #include "core/number.h"
+#include "server/base/config/config.h"
+#include "server/base/config/words.h"
+#include "server/base/latency/latency_histogram.h"
+#include "server/base/metrics/statistics.h"
+#include "server/base/process/tick_clock.h"
 #include "server/commands/services.h"
-#include "server/config/config.h"
-#include "server/config/words.h"
 #include "server/dispatch/registry.h"
-#include "server/latency/latency_histogram.h"
-#include "server/process/statistics.h"
-#include "server/process/tick_clock.h"
 
 namespace server::admin {
 namespace {

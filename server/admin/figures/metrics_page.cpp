@@ -14,12 +14,12 @@
 #include "server/admin/figures/command_metrics.h"
 #include "server/admin/figures/readable.h"
 #include "server/admin/figures/readiness.h"
+#include "server/base/latency/slow_log.h"
+#include "server/base/process/process_facts.h"
 #include "server/cluster/cluster_state.h"
-#include "server/commands/server/cluster/cluster_description.h"
-#include "server/commands/server/info/info.h"
+#include "server/commands/info/info.h"
+#include "server/commands/replication/cluster_description.h"
 #include "server/commands/services.h"
-#include "server/latency/slow_log.h"
-#include "server/process/process_facts.h"
 #include "server/session/observer.h"
 
 namespace server::admin {

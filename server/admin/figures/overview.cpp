@@ -9,11 +9,11 @@
 #include "server/admin/figures/metrics_page.h"
 #include "server/admin/figures/readable.h"
 #include "server/admin/figures/readiness.h"
+#include "server/base/latency/latency_histogram.h"
+#include "server/base/metrics/statistics.h"
+#include "server/base/process/tick_clock.h"
 #include "server/commands/services.h"
 #include "server/dispatch/registry.h"
-#include "server/latency/latency_histogram.h"
-#include "server/process/statistics.h"
-#include "server/process/tick_clock.h"
 
 namespace server::admin {
 namespace {

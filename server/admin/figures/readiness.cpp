@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include "core/clock.h"
+#include "server/base/config/config.h"
+#include "server/base/process/server_state.h"
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/permit_clock.h"
 #include "server/cluster/view.h"
 #include "server/commands/services.h"
-#include "server/config/config.h"
-#include "server/process/server_state.h"
 #include "server/replication/roles/replica_controller.h"
 #include "server/replication/roles/shutdown.h"
 #include "server/replication/stream/replication.h"

@@ -6,11 +6,11 @@
 #include <algorithm>
 
 #include "core/clock.h"
+#include "server/base/metrics/statistics.h"
+#include "server/base/process/memory_monitor.h"
+#include "server/base/process/tick_clock.h"
 #include "server/commands/services.h"
 #include "server/dispatch/registry.h"
-#include "server/process/memory_monitor.h"
-#include "server/process/statistics.h"
-#include "server/process/tick_clock.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"

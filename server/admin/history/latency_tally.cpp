@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/admin/history/latency_tally.h"
 
-#include "server/process/statistics.h"
+#include "server/base/metrics/statistics.h"
 
 namespace server::admin {
 

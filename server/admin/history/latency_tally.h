@@ -11,7 +11,7 @@
 #include <array>
 #include <cstdint>
 
-#include "server/latency/latency_histogram.h"
+#include "server/base/latency/latency_histogram.h"
 
 namespace server {
 class Statistics;

@@ -12,9 +12,9 @@
 #include "server/commands/bloom/bloom_journal.h"
 #include "server/commands/bloom/bloom_memory.h"
 #include "server/commands/bloom/bloom_options.h"
+#include "server/commands/families.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
-#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {

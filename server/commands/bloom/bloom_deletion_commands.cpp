@@ -11,8 +11,8 @@
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_journal.h"
 #include "server/commands/bloom/item_batch.h"
+#include "server/commands/families.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
 
 namespace server {
 namespace {

@@ -18,8 +18,8 @@
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_options.h"
 #include "server/commands/bloom/filter_figures.h"
+#include "server/commands/families.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
 
 namespace server {
 namespace {

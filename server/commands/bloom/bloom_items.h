@@ -15,8 +15,8 @@
 #include "core/bloom/scalable_filter.h"
 #include "server/commands/bloom/bloom_memory.h"
 #include "server/commands/bloom/item_batch.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/memory/admission.h"
 
 namespace server {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/memory/admission.h"
 
 namespace server {
 

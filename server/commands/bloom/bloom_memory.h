@@ -12,7 +12,7 @@
 
 #include "core/bloom/scalable_filter.h"
 #include "core/memory_budget.h"
-#include "server/dispatch/memory/admission.h"
+#include "server/dispatch/admission.h"
 
 namespace server {
 

@@ -13,15 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include "core/bloom/union/filter_union.h"
+#include "core/bloom/filter_union.h"
 #include "core/keyspace/reclaimer.h"
 #include "core/printable.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_journal.h"
 #include "server/commands/bloom/bloom_memory.h"
+#include "server/commands/families.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
-#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {

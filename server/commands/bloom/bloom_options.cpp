@@ -19,7 +19,7 @@
 #include "protocol/arguments.h"
 #include "server/commands/bloom/window_options.h"
 #include "server/commands/strings/ttl_option.h"
-#include "server/dispatch/memory/admission.h"
+#include "server/dispatch/admission.h"
 
 namespace server {
 namespace {

@@ -7,12 +7,12 @@
 
 #include "core/bloom/window.h"
 #include "core/clock.h"
-#include "core/keyspace/filters/window_schedule.h"
 #include "core/keyspace/reclaimer.h"
+#include "core/keyspace/window_schedule.h"
 #include "persistence/window_rotations.h"
 #include "server/commands/bloom/bloom_access.h"
+#include "server/commands/families.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
 
 namespace server {
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "core/result.h"
-#include "server/acl/users.h"
 #include "server/dispatch/context.h"
+#include "server/session/acl/users.h"
 #include "server/session/session.h"
 
 namespace server {

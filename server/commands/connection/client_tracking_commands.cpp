@@ -15,8 +15,8 @@
 
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
-#include "server/pubsub/tracking.h"
 #include "server/session/clients.h"
+#include "server/session/pubsub/tracking.h"
 
 namespace server {
 namespace {

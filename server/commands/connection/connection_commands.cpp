@@ -7,18 +7,18 @@
 
 #include <string>
 
-#include "server/acl/users.h"
+#include "server/base/process/compatibility.h"
 #include "server/commands/connection/client_name.h"
+#include "server/commands/families.h"
 #include "server/commands/keys/database_index.h"
 #include "server/commands/server/module_list.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/dispatcher.h"
-#include "server/dispatch/families.h"
 #include "server/dispatch/permissions.h"
-#include "server/process/version/compatibility.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/session/acl/users.h"
 #include "server/session/observer.h"
+#include "server/session/pubsub/pub_sub.h"
 #include "server/session/session_user.h"
 
 namespace server {

@@ -12,10 +12,10 @@
 
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/view.h"
+#include "server/commands/families.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/session/pubsub/pub_sub.h"
 
 namespace server {
 namespace {

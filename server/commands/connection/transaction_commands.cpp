@@ -6,10 +6,10 @@
 
 #include <mutex>
 
+#include "server/commands/families.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/dispatcher.h"
-#include "server/dispatch/families.h"
 #include "server/replication/stream/replication.h"
 
 namespace server {

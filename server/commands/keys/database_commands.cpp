@@ -2,10 +2,10 @@
 //
 // The commands on whole databases: DBSIZE, FLUSHDB, FLUSHALL and SWAPDB.
 #include "core/keyspace/reclaimer.h"
+#include "server/commands/families.h"
 #include "server/commands/keys/database_index.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
-#include "server/dispatch/ownership/own_keys.h"
+#include "server/dispatch/own_keys.h"
 
 namespace server {
 namespace {

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "core/bloom/scalable_filter.h"
-#include "core/keyspace/eviction/key_use.h"
+#include "core/keyspace/key_use.h"
 #include "core/keyspace/reclaimer.h"
 #include "persistence/rdb/dump_payload.h"
+#include "server/commands/families.h"
 #include "server/commands/keys/dump_value.h"
 #include "server/commands/strings/new_value.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
-#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {

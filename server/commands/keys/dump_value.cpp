@@ -7,7 +7,7 @@
 #include "persistence/rdb/dump_payload.h"
 #include "persistence/rdb/string_value.h"
 #include "server/commands/bloom/bloom_memory.h"
-#include "server/dispatch/memory/admission.h"
+#include "server/dispatch/admission.h"
 
 namespace server {
 namespace {

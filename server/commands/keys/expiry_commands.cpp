@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "core/keyspace/reclaimer.h"
+#include "server/commands/families.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
 
 namespace server {
 namespace {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "server/commands/bloom/filter_figures.h"
+#include "server/commands/families.h"
 #include "server/commands/keys/scan_arguments.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
-#include "server/dispatch/ownership/own_keys.h"
+#include "server/dispatch/own_keys.h"
 
 namespace server {
 namespace {

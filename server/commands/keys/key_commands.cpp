@@ -7,11 +7,11 @@
 #include "core/keyspace/reclaimer.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_journal.h"
+#include "server/commands/families.h"
 #include "server/commands/keys/database_index.h"
 #include "server/commands/keys/value_type.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
-#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {

@@ -4,11 +4,11 @@
 // key as used, because that would change the result.
 #include <limits>
 
-#include "core/keyspace/eviction/eviction_pool.h"
+#include "core/keyspace/eviction_pool.h"
+#include "server/commands/families.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
-#include "server/dispatch/memory/admission.h"
-#include "server/dispatch/memory/use_rules.h"
+#include "server/dispatch/use_rules.h"
 
 namespace server {
 namespace {

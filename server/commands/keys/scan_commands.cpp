@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "server/commands/families.h"
 #include "server/commands/keys/scan_arguments.h"
 #include "server/commands/keys/value_type.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
-#include "server/dispatch/ownership/own_keys.h"
+#include "server/dispatch/own_keys.h"
 #include "server/dispatch/pause_gate.h"
 
 namespace server {

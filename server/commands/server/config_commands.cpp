@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "core/keyspace/expiry_index.h"
+#include "server/base/config/option_table.h"
+#include "server/base/metrics/gauges.h"
+#include "server/commands/families.h"
 #include "server/commands/server/debug_words.h"
-#include "server/commands/server/users/rewrite_command.h"
+#include "server/commands/server/rewrite_command.h"
 #include "server/commands/services.h"
-#include "server/config/option_table.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
 #include "server/durability/durability.h"
 #include "server/durability/loading/log_switch.h"
-#include "server/process/gauges.h"
 #include "server/replication/leader/leader.h"
 #include "server/session/clients.h"
 

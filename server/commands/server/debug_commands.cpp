@@ -5,10 +5,10 @@
 #include <thread>
 
 #include "core/number.h"
+#include "server/commands/families.h"
 #include "server/commands/server/debug_words.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/durability/durability.h"
 #include "server/durability/loading/data_loader.h"

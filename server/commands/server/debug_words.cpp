@@ -6,17 +6,17 @@
 #include <string>
 
 #include "core/glob.h"
-#include "core/keyspace/eviction/key_use.h"
+#include "core/keyspace/key_use.h"
 #include "core/number.h"
 #include "persistence/bytes/byte_codec.h"
+#include "server/base/log/log.h"
+#include "server/commands/replication/replica_role.h"
 #include "server/commands/server/digest.h"
-#include "server/commands/server/replica_role.h"
-#include "server/commands/server/users/rewrite_command.h"
+#include "server/commands/server/rewrite_command.h"
 #include "server/commands/services.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/help.h"
-#include "server/dispatch/memory/admission.h"
-#include "server/process/log.h"
 
 namespace server {
 namespace {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/glob.h"
+#include "server/commands/families.h"
 #include "server/commands/services.h"
 #include "server/dispatch/command_reply.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
 
 namespace server {
 namespace {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "protocol/reply_writer.h"
-#include "server/process/version/compatibility.h"
+#include "server/base/process/compatibility.h"
 
 namespace server {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // The commands of persistence: SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE and SHUTDOWN.
+#include "server/base/log/log.h"
+#include "server/commands/families.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
 #include "server/durability/durability.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
-#include "server/process/log.h"
 #include "server/replication/roles/shutdown.h"
 #include "server/session/awaited_reply.h"
 

@@ -3,8 +3,8 @@
 // SCRIPT and FUNCTION, with the replies of a server that holds no scripts and no functions.
 #include <fmt/format.h>
 
+#include "server/commands/families.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
 
 namespace server {
 namespace {

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "core/clock.h"
-#include "server/commands/server/info/info.h"
+#include "server/commands/families.h"
+#include "server/commands/info/info.h"
 #include "server/commands/server/module_list.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
 
 namespace server {
 namespace {

@@ -7,9 +7,9 @@
 #include "core/keyspace/reclaimer.h"
 #include "core/keyspace/value_digest.h"
 #include "protocol/arguments.h"
+#include "server/commands/families.h"
 #include "server/commands/strings/value_condition.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
 
 namespace server {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "core/keyspace/reclaimer.h"
 #include "core/number.h"
+#include "server/commands/families.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
-#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/keyspace/reclaimer.h"
-#include "server/dispatch/memory/admission.h"
+#include "server/dispatch/admission.h"
 
 namespace server {
 

@@ -5,12 +5,12 @@
 #include <string>
 
 #include "core/keyspace/reclaimer.h"
+#include "server/commands/families.h"
 #include "server/commands/strings/new_value.h"
 #include "server/commands/strings/ttl_option.h"
 #include "server/commands/strings/value_condition.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
-#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <utility>
 
+#include "server/commands/families.h"
 #include "server/commands/strings/new_value.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/families.h"
-#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {

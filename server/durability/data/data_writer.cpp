@@ -2,16 +2,16 @@
 #include "server/durability/data/data_writer.h"
 
 #include "core/clock.h"
-#include "core/keyspace/eviction/eviction_pool.h"
+#include "core/keyspace/eviction_pool.h"
 #include "core/keyspace/keyspace.h"
 #include "persistence/aof/aof_base_writer.h"
 #include "persistence/files/file_system.h"
-#include "server/config/config.h"
-#include "server/dispatch/memory/use_rules.h"
+#include "server/base/config/config.h"
+#include "server/base/process/compatibility.h"
+#include "server/dispatch/use_rules.h"
 #include "server/durability/data/file_names.h"
 #include "server/durability/data/key_delay.h"
 #include "server/durability/data/stream_position.h"
-#include "server/process/version/compatibility.h"
 
 namespace server {
 

@@ -16,8 +16,8 @@
 #include "core/keyspace/stripe_lock.h"
 #include "core/result.h"
 #include "persistence/aof/aof_format.h"
+#include "server/base/process/ordered_mutex.h"
 #include "server/durability/data/data_parts.h"
-#include "server/process/ordered_mutex.h"
 
 namespace persistence {
 struct RdbPlace;

@@ -12,7 +12,7 @@
 #include <random>
 #include <thread>
 
-#include "server/config/config.h"
+#include "server/base/config/config.h"
 
 namespace server {
 

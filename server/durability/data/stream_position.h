@@ -15,7 +15,7 @@
 
 #include "core/keyspace/locking.h"
 #include "persistence/rdb/rdb_replication_info.h"
-#include "server/process/ordered_mutex.h"
+#include "server/base/process/ordered_mutex.h"
 
 namespace server {
 

@@ -8,7 +8,9 @@
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
 #include "persistence/rdb/rdb_writer.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/log/log.h"
+#include "server/base/process/server_state.h"
 #include "server/durability/data/data_writer.h"
 #include "server/durability/loading/recovery.h"
 #include "server/durability/log/append_log.h"
@@ -16,8 +18,6 @@
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
-#include "server/process/log.h"
-#include "server/process/server_state.h"
 
 namespace server {
 

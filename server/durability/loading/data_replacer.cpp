@@ -9,6 +9,9 @@
 #include "core/keyspace/keyspace.h"
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
+#include "server/base/log/log.h"
+#include "server/base/process/command_drain.h"
+#include "server/base/process/server_state.h"
 #include "server/durability/data/data_writer.h"
 #include "server/durability/data/file_names.h"
 #include "server/durability/loading/data_loader.h"
@@ -16,9 +19,6 @@
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
-#include "server/process/command_drain.h"
-#include "server/process/log.h"
-#include "server/process/server_state.h"
 
 namespace server {
 

@@ -10,7 +10,10 @@
 #include "core/keyspace/keyspace.h"
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/log/log.h"
+#include "server/base/process/server_state.h"
+#include "server/base/process/tick_thread.h"
 #include "server/durability/data/data_writer.h"
 #include "server/durability/data/file_names.h"
 #include "server/durability/loading/recovery.h"
@@ -19,9 +22,6 @@
 #include "server/durability/saves/base_rewriter.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
-#include "server/process/log.h"
-#include "server/process/server_state.h"
-#include "server/process/threads/tick_thread.h"
 
 namespace server {
 namespace {

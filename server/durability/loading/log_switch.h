@@ -18,8 +18,8 @@
 #include <optional>
 
 #include "core/result.h"
+#include "server/base/process/ordered_mutex.h"
 #include "server/durability/data/data_parts.h"
-#include "server/process/ordered_mutex.h"
 
 namespace server {
 

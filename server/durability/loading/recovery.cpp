@@ -20,11 +20,11 @@
 #include "persistence/rdb/rdb_loader.h"
 #include "persistence/rdb/rdb_reader.h"
 #include "protocol/error_texts.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/log/log.h"
+#include "server/base/metrics/work_report.h"
 #include "server/durability/data/key_delay.h"
 #include "server/durability/loading/load_figures.h"
-#include "server/process/log.h"
-#include "server/process/work/work_report.h"
 #include "server/session/replayed_error.h"
 
 namespace server {

@@ -10,12 +10,12 @@
 #include "persistence/aof/aof_writer.h"
 #include "persistence/aof/batch_lines.h"
 #include "persistence/journal.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/log/log.h"
+#include "server/base/process/availability.h"
+#include "server/base/process/start_thread.h"
 #include "server/durability/log/log_files.h"
 #include "server/durability/log/log_listener.h"
-#include "server/process/availability.h"
-#include "server/process/log.h"
-#include "server/process/threads/start_thread.h"
 
 namespace server {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "server/process/log.h"
+#include "server/base/log/log.h"
 
 namespace server {
 

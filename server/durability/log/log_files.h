@@ -22,7 +22,7 @@
 #include "persistence/aof/aof_writer.h"
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
 
 namespace server {
 

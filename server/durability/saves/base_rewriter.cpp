@@ -9,14 +9,14 @@
 #include "core/clock.h"
 #include "persistence/files/file_system.h"
 #include "persistence/rdb/rdb_writer.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/log/log.h"
 #include "server/durability/data/data_writer.h"
 #include "server/durability/data/file_names.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/log/log_files.h"
 #include "server/durability/saves/save_policy.h"
 #include "server/durability/saves/save_slot.h"
-#include "server/process/log.h"
 
 namespace server {
 namespace {

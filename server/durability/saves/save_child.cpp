@@ -15,7 +15,7 @@
 #include <new>
 #include <system_error>
 
-#include "server/process/memory_monitor.h"
+#include "server/base/process/memory_monitor.h"
 
 namespace server {
 namespace {

@@ -18,12 +18,12 @@
 #include "core/keyspace/keyspace.h"
 #include "persistence/aof/aof_writer.h"
 #include "persistence/rdb/rdb_writer.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/log/log.h"
+#include "server/base/process/allocator.h"
+#include "server/base/process/server_state.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/saves/save_child.h"
-#include "server/process/allocator.h"
-#include "server/process/log.h"
-#include "server/process/server_state.h"
 
 namespace server {
 namespace {

@@ -20,11 +20,11 @@
 #include <vector>
 
 #include "core/result.h"
+#include "server/base/process/ordered_mutex.h"
 #include "server/durability/data/data_parts.h"
 #include "server/durability/saves/save_progress.h"
 #include "server/durability/saves/save_record.h"
 #include "server/durability/saves/save_work.h"
-#include "server/process/ordered_mutex.h"
 
 namespace persistence {
 struct RdbProgress;

@@ -8,14 +8,14 @@
 #include <string>
 #include <utility>
 
+#include "server/base/metrics/work_report.h"
+#include "server/base/process/ordered_mutex.h"
 #include "server/durability/data/data_parts.h"
 #include "server/durability/saves/base_rewriter.h"
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/snapshot_saver.h"
 #include "server/durability/saves/transfer_saver.h"
-#include "server/process/ordered_mutex.h"
-#include "server/process/work/work_report.h"
 
 namespace server {
 namespace {

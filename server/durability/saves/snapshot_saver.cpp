@@ -8,13 +8,13 @@
 #include "core/clock.h"
 #include "persistence/files/file_system.h"
 #include "persistence/rdb/rdb_writer.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/log/log.h"
+#include "server/base/process/server_state.h"
 #include "server/durability/data/data_writer.h"
 #include "server/durability/data/file_names.h"
 #include "server/durability/saves/save_policy.h"
 #include "server/durability/saves/save_slot.h"
-#include "server/process/log.h"
-#include "server/process/server_state.h"
 
 namespace server {
 namespace {

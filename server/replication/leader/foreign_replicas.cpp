@@ -6,9 +6,9 @@
 #include "core/bloom/parameters.h"
 #include "core/clock.h"
 #include "core/printable.h"
-#include "server/config/config.h"
-#include "server/process/log.h"
-#include "server/process/server_state.h"
+#include "server/base/config/config.h"
+#include "server/base/log/log.h"
+#include "server/base/process/server_state.h"
 
 namespace server {
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/keyspace/filters/filter_kinds.h"
+#include "core/keyspace/filter_kinds.h"
 #include "core/result.h"
 
 namespace server {

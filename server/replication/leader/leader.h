@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "server/process/ordered_mutex.h"
+#include "server/base/process/ordered_mutex.h"
 #include "server/replication/leader/replica_state.h"
 #include "server/replication/stream/replication_parts.h"
 #include "server/replication/stream/stream_listener.h"

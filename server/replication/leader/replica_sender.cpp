@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "server/process/work/work_report.h"
-#include "server/transport/tls_stream.h"
+#include "server/base/metrics/work_report.h"
+#include "server/base/transport/tls_stream.h"
 
 namespace server {
 namespace {

@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "server/process/log.h"
-#include "server/transport/stream.h"
-#include "server/transport/tls.h"
-#include "server/transport/tls_stream.h"
+#include "server/base/log/log.h"
+#include "server/base/transport/stream.h"
+#include "server/base/transport/tls.h"
+#include "server/base/transport/tls_stream.h"
 
 namespace server {
 namespace {

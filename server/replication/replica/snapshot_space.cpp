@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/clock.h"
-#include "server/process/work/work_report.h"
+#include "server/base/metrics/work_report.h"
 
 namespace server {
 namespace {

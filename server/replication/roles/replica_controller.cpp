@@ -11,9 +11,9 @@
 
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
-#include "server/config/config.h"
-#include "server/process/log.h"
-#include "server/process/threads/start_thread.h"
+#include "server/base/config/config.h"
+#include "server/base/log/log.h"
+#include "server/base/process/start_thread.h"
 #include "server/replication/replica/link_failures.h"
 #include "server/replication/replica/replica_session.h"
 #include "server/replication/replica/replica_socket.h"

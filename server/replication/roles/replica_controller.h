@@ -22,7 +22,7 @@
 
 #include "core/keyspace/locking.h"
 #include "core/result.h"
-#include "server/process/ordered_mutex.h"
+#include "server/base/process/ordered_mutex.h"
 #include "server/replication/replica/replica_parts.h"
 #include "server/session/replayer.h"
 

@@ -4,15 +4,15 @@
 #include <algorithm>
 
 #include "core/clock.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/log/log.h"
+#include "server/base/process/availability.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
-#include "server/process/availability.h"
-#include "server/process/log.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/stream/replication.h"
 

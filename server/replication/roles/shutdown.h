@@ -23,8 +23,8 @@
 #include <string_view>
 
 #include "core/result.h"
+#include "server/base/process/ordered_mutex.h"
 #include "server/durability/durability.h"
-#include "server/process/ordered_mutex.h"
 
 namespace core {
 class Clock;

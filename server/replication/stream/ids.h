@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/process/ordered_mutex.h"
+#include "server/base/process/ordered_mutex.h"
 
 namespace server {
 

@@ -20,10 +20,10 @@
 #include "core/clock.h"
 #include "core/keyspace/expiry.h"
 #include "core/keyspace/keyspace.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/metrics/gauges.h"
+#include "server/base/process/server_state.h"
 #include "server/dispatch/pause_gate.h"
-#include "server/process/gauges.h"
-#include "server/process/server_state.h"
 #include "server/replication/stream/own_expiries.h"
 
 namespace server {

@@ -11,7 +11,7 @@
 #include "core/number.h"
 #include "protocol/arguments.h"
 #include "protocol/error_texts.h"
-#include "server/process/log.h"
+#include "server/base/log/log.h"
 #include "server/replication/stream/excerpt.h"
 #include "server/session/replayed_error.h"
 

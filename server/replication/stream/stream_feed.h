@@ -16,7 +16,7 @@
 #include <optional>
 
 #include "persistence/journal.h"
-#include "server/process/ordered_mutex.h"
+#include "server/base/process/ordered_mutex.h"
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/ids.h"
 

@@ -14,12 +14,12 @@
 #include <string_view>
 
 #include "core/clock.h"
-#include "core/keyspace/filters/window_schedule.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
+#include "core/keyspace/window_schedule.h"
 #include "persistence/journal.h"
+#include "server/base/process/server_state.h"
 #include "server/dispatch/pause_gate.h"
-#include "server/process/server_state.h"
 
 namespace server {
 

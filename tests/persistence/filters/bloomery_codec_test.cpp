@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "core/bloom/union/filter_union.h"
+#include "core/bloom/filter_union.h"
 #include "persistence/bytes/module_value.h"
 #include "tests/support/filter_forms.h"
 

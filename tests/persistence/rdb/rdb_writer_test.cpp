@@ -7,7 +7,7 @@
 #include <random>
 #include <tuple>
 
-#include "core/keyspace/eviction/key_use.h"
+#include "core/keyspace/key_use.h"
 #include "core/keyspace/keyspace.h"
 #include "persistence/rdb/rdb_loader.h"
 #include "tests/support/error_matcher.h"

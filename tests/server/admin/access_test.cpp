@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "server/acl/access_log.h"
-#include "server/acl/user.h"
-#include "server/acl/users.h"
+#include "server/session/acl/access_log.h"
+#include "server/session/acl/user.h"
+#include "server/session/acl/users.h"
 #include "tests/support/command_test.h"
 
 namespace server::admin {

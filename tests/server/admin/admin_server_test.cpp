@@ -14,8 +14,8 @@
 #include <system_error>
 #include <vector>
 
-#include "server/config/config.h"
-#include "server/transport/tls.h"
+#include "server/base/config/config.h"
+#include "server/base/transport/tls.h"
 #include "tests/support/command_test.h"
 #include "tests/support/reserved_port.h"
 #include "tests/support/tls_authority.h"

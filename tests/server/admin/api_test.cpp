@@ -7,8 +7,8 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
-#include "server/acl/users.h"
-#include "server/process/server_state.h"
+#include "server/base/process/server_state.h"
+#include "server/session/acl/users.h"
 #include "tests/support/command_test.h"
 #include "tests/support/write_thread.h"
 

@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "server/acl/users.h"
-#include "server/process/statistics.h"
+#include "server/base/metrics/statistics.h"
+#include "server/session/acl/users.h"
 #include "tests/support/command_test.h"
 
 namespace server::admin {

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "server/process/server_state.h"
+#include "server/base/process/server_state.h"
 #include "tests/support/command_test.h"
 #include "tests/support/write_thread.h"
 

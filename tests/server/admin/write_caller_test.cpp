@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "server/acl/users.h"
 #include "server/dispatch/pause_gate.h"
+#include "server/session/acl/users.h"
 #include "tests/support/command_test.h"
 #include "tests/support/write_thread.h"
 

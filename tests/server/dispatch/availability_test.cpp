@@ -3,10 +3,10 @@
 // Commands that a server rejects while it loads, while it is a replica, or while it lacks replicas.
 #include <gmock/gmock.h>
 
+#include "server/base/process/availability.h"
+#include "server/base/process/server_state.h"
 #include "server/commands/connection/transaction_commands.h"
 #include "server/durability/durability.h"
-#include "server/process/availability.h"
-#include "server/process/server_state.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 #include "tests/support/error_matcher.h"

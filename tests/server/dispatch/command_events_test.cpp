@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "persistence/journal.h"
-#include "server/config/config.h"
-#include "server/config/special_values.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/base/config/config.h"
+#include "server/base/config/special_values.h"
+#include "server/session/pubsub/pub_sub.h"
 #include "server/session/session.h"
 #include "tests/support/clients_fixture.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/process/memory_monitor.h"
+#include "server/base/process/memory_monitor.h"
 #include "tests/support/command_test.h"
 
 namespace server {

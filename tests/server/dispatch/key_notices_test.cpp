@@ -6,11 +6,11 @@
 
 #include "core/keyspace/keyspace.h"
 #include "protocol/reply_parser.h"
-#include "server/config/event_class.h"
+#include "server/base/config/event_class.h"
+#include "server/base/process/server_state.h"
 #include "server/dispatch/context.h"
-#include "server/process/server_state.h"
-#include "server/pubsub/key_events.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/session/pubsub/key_events.h"
+#include "server/session/pubsub/pub_sub.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "server/acl/command_table.h"
-#include "server/acl/user.h"
-#include "server/acl/users.h"
 #include "server/dispatch/registry.h"
+#include "server/session/acl/command_table.h"
+#include "server/session/acl/user.h"
+#include "server/session/acl/users.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/dispatch/registry.h"
+#include "server/commands/families.h"
 
 #include <gtest/gtest.h>
 
@@ -36,14 +37,14 @@ std::string fault_of(void (*change)(Command&)) {
 }
 
 std::string renamed(const Renames& renames, std::unique_ptr<Registry>& registry) {
-  auto created = Registry::create(renames);
+  auto created = Registry::create(command_families(), renames);
   if (!created) return created.error().message;
   registry = std::move(*created);
   return "";
 }
 
 TEST(RegistryTest, FindsNamesInAnyCase) {
-  const auto registry = std::move(*Registry::create({}));
+  const auto registry = std::move(*Registry::create(command_families(), {}));
   ASSERT_NE(registry->find("get"), nullptr);
   EXPECT_EQ(registry->find("GeT"), registry->find("get"));
   EXPECT_EQ(registry->find("get")->full_name, "get");
@@ -57,7 +58,7 @@ TEST(RegistryTest, FindsNamesInAnyCase) {
 // A replica that runs Redis 7.0 must support all commands that are journalled verbatim. Filter
 // commands are exempt, because only replicas with a module for filters receive them.
 TEST(RegistryTest, NoVerbatimCommandIsNewerThanRedis7) {
-  const auto registry = std::move(*Registry::create({}));
+  const auto registry = std::move(*Registry::create(command_families(), {}));
   size_t count = 0;
   for (const RegisteredCommand* command : registry->commands()) {
     const bool is_verbatim = command->row->journalled == Journalled::kVerbatim;
@@ -71,7 +72,7 @@ TEST(RegistryTest, NoVerbatimCommandIsNewerThanRedis7) {
 }
 
 TEST(RegistryTest, FollowsContainersToTheirSubcommands) {
-  const auto registry = std::move(*Registry::create({}));
+  const auto registry = std::move(*Registry::create(command_families(), {}));
   const RegisteredCommand* container = registry->find("CLIENT");
   ASSERT_NE(container, nullptr);
   const RegisteredCommand* list = registry->find_subcommand(*container, "LIST");
@@ -90,7 +91,7 @@ TEST(RegistryTest, FollowsContainersToTheirSubcommands) {
 }
 
 TEST(RegistryTest, EveryContainerHasHelp) {
-  const auto registry = std::move(*Registry::create({}));
+  const auto registry = std::move(*Registry::create(command_families(), {}));
   for (const RegisteredCommand* command : registry->commands()) {
     if (command->subcommands.empty()) continue;
     EXPECT_NE(registry->find_subcommand(*command, "help"), nullptr) << command->full_name;
@@ -98,7 +99,7 @@ TEST(RegistryTest, EveryContainerHasHelp) {
 }
 
 TEST(RegistryTest, IndicesAreDenseAndNamesUnique) {
-  const auto registry = std::move(*Registry::create({}));
+  const auto registry = std::move(*Registry::create(command_families(), {}));
   std::set<std::string> names;
   for (size_t i = 0; i < registry->size(); ++i) {
     EXPECT_EQ(registry->at(i).index, i);
@@ -109,7 +110,7 @@ TEST(RegistryTest, IndicesAreDenseAndNamesUnique) {
 }
 
 TEST(RegistryTest, ArityIsExactOrAtLeast) {
-  const auto registry = std::move(*Registry::create({}));
+  const auto registry = std::move(*Registry::create(command_families(), {}));
   const RegisteredCommand& get = *registry->find("get");
   EXPECT_TRUE(get.arity_fits(2));
   EXPECT_FALSE(get.arity_fits(1));

@@ -10,7 +10,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -18,7 +17,9 @@
 
 #include "persistence/aof/aof_writer.h"
 #include "protocol/output_buffer.h"
+#include "server/base/log/log.h"
 #include "server/cluster/view.h"
+#include "server/commands/families.h"
 #include "server/dispatch/command_replayer.h"
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
@@ -26,8 +27,7 @@
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
-#include "server/process/log.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/session/pubsub/pub_sub.h"
 #include "tests/support/environment.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/sanitized.h"
@@ -486,7 +486,7 @@ class World {
 
 TEST(DurabilityModel, EveryStartFindsAStateThatWasPromised) {
   set_log_level(LogLevel::kNothing);
-  const auto registry = std::move(*Registry::create({}));
+  const auto registry = std::move(*Registry::create(command_families(), {}));
   if (const uint64_t seed = support::number_of("BLOOMERY_MODEL_SEED", 0)) {
     EXPECT_EQ(World(*registry, seed).run(), "");
     return;

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "protocol/error_texts.h"
-#include "server/commands/server/cluster/cluster_commands.h"
+#include "server/commands/replication/cluster_commands.h"
 #include "tests/support/connection_fixture.h"
 
 namespace server::net {

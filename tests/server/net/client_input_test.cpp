@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "server/transport/stream.h"
+#include "server/base/transport/stream.h"
 
 namespace server::net {
 namespace {

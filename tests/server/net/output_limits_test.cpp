@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "server/process/memory_monitor.h"
+#include "server/base/process/memory_monitor.h"
 #include "tests/support/clients_fixture.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/test_threads.h"

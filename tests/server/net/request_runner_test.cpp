@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "protocol/error_texts.h"
-#include "server/acl/users.h"
-#include "server/config/config.h"
-#include "server/loop/reply_gate.h"
-#include "server/process/statistics.h"
+#include "server/base/config/config.h"
+#include "server/base/metrics/statistics.h"
+#include "server/net/loop/reply_gate.h"
+#include "server/session/acl/users.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 #include "tests/support/fake_reply_log.h"

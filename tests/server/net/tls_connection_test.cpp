@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/config/config.h"
-#include "server/config/value.h"
-#include "server/transport/tls.h"
-#include "server/transport/tls_files.h"
-#include "server/transport/tls_stream.h"
+#include "server/base/config/config.h"
+#include "server/base/config/value.h"
+#include "server/base/transport/tls.h"
+#include "server/base/transport/tls_files.h"
+#include "server/base/transport/tls_stream.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/clients_fixture.h"
 #include "tests/support/tls_identity.h"

@@ -2,10 +2,10 @@
 #include "server/session/cluster_waits.h"
 
 #include "core/keyspace/keyspace.h"
+#include "server/base/process/server_state.h"
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/view.h"
-#include "server/process/server_state.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/session/pubsub/pub_sub.h"
 #include "server/session/session.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"

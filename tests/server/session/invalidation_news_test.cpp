@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "server/pubsub/pub_sub.h"
 #include "server/session/clients.h"
+#include "server/session/pubsub/pub_sub.h"
 #include "tests/support/test_threads.h"
 
 namespace server {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/session/observer.h"
 
-#include "server/latency/slow_log.h"
-#include "server/pubsub/monitor_feed.h"
+#include "server/base/latency/slow_log.h"
+#include "server/session/pubsub/monitor_feed.h"
 #include "tests/support/command_test.h"
 
 namespace server {

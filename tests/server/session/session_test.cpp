@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/session/session.h"
 
-#include "server/process/server_state.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/base/process/server_state.h"
+#include "server/session/pubsub/pub_sub.h"
 #include "tests/support/command_test.h"
 
 namespace server {

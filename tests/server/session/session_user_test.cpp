@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "server/acl/access_log.h"
-#include "server/acl/users.h"
+#include "server/session/acl/access_log.h"
+#include "server/session/acl/users.h"
 #include "server/session/session.h"
-#include "tests/server/acl/acl_fixture.h"
+#include "tests/server/session/acl/acl_fixture.h"
 
 namespace server {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "server/process/server_state.h"
-#include "server/pubsub/pub_sub.h"
-#include "server/pubsub/tracking.h"
+#include "server/base/process/server_state.h"
+#include "server/session/pubsub/pub_sub.h"
+#include "server/session/pubsub/tracking.h"
 #include "server/session/session.h"
 #include "tests/support/test_threads.h"
 

@@ -219,7 +219,7 @@ class Clients(Load):
         self.stopping.wait(0.02)
 
 
-class Upkeep(Load):
+class BackgroundTasks(Load):
     """In each round saves, rewrites the log, cuts the replica's link, or forces a full sync. Then
     waits one second.
     """

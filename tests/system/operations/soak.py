@@ -126,7 +126,7 @@ class Soak:
     def watch(self):
         self.clients = {name: server.connect() for name, server in self.servers.items()}
         gate = soak_load.Gate()
-        self.upkeep = soak_load.Upkeep(self.leader, gate, self.replica)
+        self.upkeep = soak_load.BackgroundTasks(self.leader, gate, self.replica)
         busy = [kind(self.leader, gate) for kind in soak_load.KINDS] + [self.upkeep]
         # A watcher polls the dashboard of a server. It never pauses, because it has a Gate of its
         # own, which is never closed.

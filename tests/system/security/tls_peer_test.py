@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Tests which clients a TLS port accepts, and many clients that never finish their handshakes.
-tests/server/listener/tls_port_test.cpp has more tests of such clients.
+tests/server/net/tls_port_test.cpp has more tests of such clients.
 """
 
 import select

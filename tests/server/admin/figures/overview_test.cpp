@@ -4,7 +4,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
-#include "server/process/server_state.h"
+#include "server/base/process/server_state.h"
 #include "tests/support/command_test.h"
 
 namespace server::admin {

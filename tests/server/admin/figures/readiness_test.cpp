@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include "server/base/process/server_state.h"
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/permit_clock.h"
 #include "server/cluster/view.h"
-#include "server/process/server_state.h"
 #include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "tests/server/cluster/sample_topology.h"

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "server/base/metrics/statistics.h"
 #include "server/dispatch/registry.h"
-#include "server/process/statistics.h"
 #include "tests/support/command_test.h"
 
 namespace server::admin {

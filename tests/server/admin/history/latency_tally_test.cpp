@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/process/statistics.h"
+#include "server/base/metrics/statistics.h"
 
 namespace server::admin {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "persistence/journal.h"
 #include "protocol/error_texts.h"
+#include "server/base/config/config.h"
+#include "server/base/process/server_state.h"
 #include "server/commands/bloom/bloom_items.h"
 #include "server/commands/bloom/bloom_memory.h"
-#include "server/config/config.h"
-#include "server/process/server_state.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 #include "tests/support/error_matcher.h"

@@ -8,9 +8,9 @@
 #include "core/bloom/parameters.h"
 #include "core/keyspace/keyspace.h"
 #include "protocol/error_texts.h"
+#include "server/base/config/config.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_options.h"
-#include "server/config/config.h"
 #include "tests/support/error_matcher.h"
 #include "tests/support/key_test.h"
 

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "server/process/memory_monitor.h"
+#include "server/base/process/memory_monitor.h"
 #include "tests/support/key_test.h"
 
 namespace server {

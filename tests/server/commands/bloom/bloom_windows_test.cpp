@@ -5,8 +5,8 @@
 
 #include "core/bloom/scalable_filter.h"
 #include "persistence/journal.h"
+#include "server/base/process/server_state.h"
 #include "server/commands/bloom/bloom_memory.h"
-#include "server/process/server_state.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 #include "tests/support/error_matcher.h"

@@ -12,9 +12,9 @@
 #include <sstream>
 
 #include "protocol/error_texts.h"
-#include "server/process/server_state.h"
-#include "server/pubsub/pub_sub.h"
-#include "server/pubsub/tracking.h"
+#include "server/base/process/server_state.h"
+#include "server/session/pubsub/pub_sub.h"
+#include "server/session/pubsub/tracking.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 #include "tests/support/error_matcher.h"

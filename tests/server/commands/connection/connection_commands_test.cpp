@@ -5,10 +5,10 @@
 
 #include "protocol/error_texts.h"
 #include "protocol/reply_writer.h"
+#include "server/base/process/compatibility.h"
 #include "server/commands/connection/client_name.h"
 #include "server/commands/keys/database_index.h"
 #include "server/dispatch/permissions.h"
-#include "server/process/version/compatibility.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 #include "tests/support/error_matcher.h"

@@ -4,7 +4,7 @@
 #include "persistence/journal.h"
 #include "protocol/error_texts.h"
 #include "server/commands/server/introspection_commands.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/session/pubsub/pub_sub.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 #include "tests/support/error_matcher.h"

@@ -3,8 +3,8 @@
 
 #include "core/keyspace/keyspace.h"
 #include "protocol/error_texts.h"
+#include "server/base/process/server_state.h"
 #include "server/commands/keys/database_index.h"
-#include "server/process/server_state.h"
 #include "tests/support/error_matcher.h"
 #include "tests/support/key_test.h"
 

@@ -5,8 +5,8 @@
 
 #include "core/bloom/scalable_filter.h"
 #include "persistence/rdb/dump_payload.h"
-#include "server/dispatch/memory/admission.h"
-#include "server/process/memory_monitor.h"
+#include "server/base/process/memory_monitor.h"
+#include "server/dispatch/admission.h"
 
 namespace server {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "server/config/config.h"
-#include "server/process/availability.h"
-#include "server/process/server_state.h"
+#include "server/base/config/config.h"
+#include "server/base/process/availability.h"
+#include "server/base/process/server_state.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "server/config/config.h"
+#include "server/base/config/config.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 

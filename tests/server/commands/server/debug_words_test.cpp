@@ -3,9 +3,9 @@
 
 #include "persistence/journal.h"
 #include "protocol/error_texts.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/process/server_state.h"
 #include "server/dispatch/context.h"
-#include "server/process/server_state.h"
 #include "server/replication/stream/replication.h"
 #include "tests/support/error_matcher.h"
 #include "tests/support/key_test.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "persistence/aof/aof_writer.h"
-#include "server/commands/server/wait_commands.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/commands/replication/wait_commands.h"
 #include "server/dispatch/permissions.h"
 #include "server/durability/durability.h"
 #include "server/durability/loading/log_switch.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "protocol/error_texts.h"
-#include "server/process/server_state.h"
+#include "server/base/process/server_state.h"
 #include "tests/support/command_test.h"
 #include "tests/support/error_matcher.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/config/config.h"
+#include "server/base/config/config.h"
 #include "server/replication/roles/shutdown.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "core/keyspace/keyspace.h"
 #include "protocol/error_texts.h"
-#include "server/dispatch/memory/admission.h"
+#include "server/base/metrics/statistics.h"
+#include "server/base/process/memory_monitor.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/registry.h"
-#include "server/process/memory_monitor.h"
-#include "server/process/statistics.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 #include "tests/support/error_matcher.h"

@@ -4,8 +4,8 @@
 #include <random>
 
 #include "core/keyspace/keyspace.h"
-#include "server/dispatch/memory/admission.h"
-#include "server/process/memory_monitor.h"
+#include "server/base/process/memory_monitor.h"
+#include "server/dispatch/admission.h"
 #include "tests/support/command_test.h"
 #include "tests/support/error_matcher.h"
 #include "tests/support/keyspace_access.h"

@@ -7,7 +7,7 @@
 
 #include "persistence/aof/aof_reader.h"
 #include "persistence/rdb/rdb_writer.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
 #include "server/replication/stream/replication.h"
 #include "tests/support/command_test.h"
 #include "tests/support/virtual_disk.h"

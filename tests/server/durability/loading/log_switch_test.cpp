@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include "server/base/process/server_state.h"
 #include "server/durability/durability_parts.h"
 #include "server/durability/saves/base_rewriter.h"
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
-#include "server/process/server_state.h"
 #include "tests/support/durable_process.h"
 
 namespace server {

@@ -13,7 +13,7 @@
 #include "core/keyspace/keyspace.h"
 #include "persistence/aof/aof_directory.h"
 #include "persistence/rdb/rdb_writer.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
 #include "server/durability/durability_parts.h"
 #include "server/durability/loading/load_figures.h"
 #include "server/session/session.h"

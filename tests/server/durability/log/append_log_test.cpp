@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "persistence/aof/aof_writer.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/process/availability.h"
 #include "server/durability/log/log_files.h"
 #include "server/durability/log/log_listener.h"
-#include "server/process/availability.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/virtual_disk.h"
 #include "tests/support/waiting.h"

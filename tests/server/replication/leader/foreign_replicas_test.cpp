@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "server/process/availability.h"
-#include "server/process/server_state.h"
+#include "server/base/process/availability.h"
+#include "server/base/process/server_state.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 #include "tests/support/captured_log.h"

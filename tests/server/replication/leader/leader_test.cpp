@@ -19,8 +19,8 @@
 
 #include "core/keyspace/keyspace.h"
 #include "persistence/journal.h"
-#include "server/commands/server/replication_commands.h"
-#include "server/process/availability.h"
+#include "server/base/process/availability.h"
+#include "server/commands/replication/replication_commands.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 #include "tests/support/leader_fixture.h"

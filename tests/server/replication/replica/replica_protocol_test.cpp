@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "server/base/process/availability.h"
 #include "server/commands/connection/connection_commands.h"
-#include "server/commands/server/replication_commands.h"
+#include "server/commands/replication/replication_commands.h"
 #include "server/dispatch/permissions.h"
-#include "server/process/availability.h"
 #include "tests/support/environment.h"
 #include "tests/support/error_matcher.h"
 #include "tests/support/stream_bytes.h"

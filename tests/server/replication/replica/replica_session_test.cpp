@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/process/server_state.h"
 #include "server/dispatch/permissions.h"
 #include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
-#include "server/process/server_state.h"
 #include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"

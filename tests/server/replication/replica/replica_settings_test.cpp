@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "server/config/config.h"
+#include "server/base/config/config.h"
 #include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"

@@ -15,9 +15,9 @@
 #include <thread>
 #include <vector>
 
-#include "server/config/config.h"
-#include "server/transport/stream.h"
-#include "server/transport/tls.h"
+#include "server/base/config/config.h"
+#include "server/base/transport/stream.h"
+#include "server/base/transport/tls.h"
 #include "tests/support/loopback_listener.h"
 #include "tests/support/wait_limit.h"
 

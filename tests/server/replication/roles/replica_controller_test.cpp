@@ -14,7 +14,7 @@
 #include <string_view>
 #include <thread>
 
-#include "server/config/config.h"
+#include "server/base/config/config.h"
 #include "server/durability/durability_parts.h"
 #include "server/replication/roles/failover.h"
 #include "server/replication/stream/replication.h"
@@ -27,7 +27,7 @@
 namespace server {
 namespace {
 
-constexpr int kPatienceMs = 60'000;
+constexpr int kPausePatienceMs = 60'000;
 
 // A real-time clock that blocks its readers: between close() and open(), every thread except the
 // test's own waits when it reads the clock.
@@ -57,7 +57,7 @@ class GatedClock final : public core::Clock {
   // after a timeout.
   bool await_arrivals(int count) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::milliseconds(kPatienceMs),
+    return changed_.wait_for(lock, std::chrono::milliseconds(kPausePatienceMs),
                              [&] { return arrivals_ >= count; });
   }
 

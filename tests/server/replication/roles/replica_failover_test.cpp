@@ -8,10 +8,10 @@
 #include <mutex>
 #include <string>
 
-#include "server/commands/server/replication_commands.h"
+#include "server/base/metrics/statistics.h"
+#include "server/commands/replication/replication_commands.h"
 #include "server/dispatch/command_replayer.h"
 #include "server/dispatch/pause_gate.h"
-#include "server/process/statistics.h"
 #include "server/replication/roles/failover.h"
 #include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "server/config/config.h"
-#include "server/process/availability.h"
-#include "server/process/statistics.h"
+#include "server/base/config/config.h"
+#include "server/base/metrics/statistics.h"
+#include "server/base/process/availability.h"
 #include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/keyspace/keyspace.h"
-#include "server/process/server_state.h"
+#include "server/base/process/server_state.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -5,9 +5,9 @@
 
 #include "core/keyspace/keyspace.h"
 #include "persistence/journal.h"
-#include "server/config/config.h"
+#include "server/base/config/config.h"
+#include "server/base/process/server_state.h"
 #include "server/durability/durability.h"
-#include "server/process/server_state.h"
 #include "server/replication/stream/backlog.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"

@@ -4,7 +4,7 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/bloom/window.h"
 #include "persistence/journal.h"
-#include "server/process/server_state.h"
+#include "server/base/process/server_state.h"
 #include "tests/support/command_test.h"
 
 namespace server {

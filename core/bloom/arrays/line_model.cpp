@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+#include "core/bloom/arrays/line_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+namespace core::bloom {
+namespace {
+
+constexpr unsigned kMaxMoment = 2 * kMaxBitsPerLine;
+using MomentRow = std::array<double, kMaxMoment + 1>;
+using MomentTable = std::array<MomentRow, kMaxMoment + 1>;
+
+// table[q][d]: probability that q random draws among `line_bits` bits hit exactly d different bits.
+constexpr MomentTable make_distinct_table(unsigned line_bits) {
+  MomentTable table{};
+  table[0][0] = 1;
+  for (unsigned q = 1; q <= kMaxMoment; ++q) {
+    for (unsigned d = 1; d <= q; ++d) {
+      const double rest = double(line_bits) - d + 1;
+      table[q][d] = (table[q - 1][d] * d + table[q - 1][d - 1] * rest) / line_bits;
+    }
+  }
+  return table;
+}
+constexpr MomentTable kDistinctOfWholeLines = make_distinct_table(kLineBits);
+
+// The last table is cached, because the solver needs the same table many times.
+const MomentTable& distinct_table(unsigned line_bits) {
+  if (line_bits == kLineBits) return kDistinctOfWholeLines;
+  thread_local unsigned last_line_bits = 0;
+  thread_local MomentTable last;
+  if (line_bits != last_line_bits) {
+    last = make_distinct_table(line_bits);
+    last_line_bits = line_bits;
+  }
+  return last;
+}
+
+// Moments of the fill of one line: E[fill^q] is the probability that q probes of the line all find
+// a set bit.
+class LineFill {
+ public:
+  LineFill(const LineModel& model, double item_count) : distinct_(distinct_table(model.line_bits)) {
+    // Together the items select a certain line Binomial(throws, 1 / line_count) times. The chance
+    // that i chosen bits of that line are all clear has a closed form. It is the mean of (1 -
+    // i/bits)^(bits per line x selections). Repeated differences of these chances over i give the
+    // chance that d chosen bits are all set.
+    const double throws = item_count * model.lines_per_lookup;
+    MomentRow set_chance{};
+    for (unsigned i = 0; i <= kMaxMoment; ++i) {
+      const double clear = std::pow(1.0 - double(i) / model.line_bits, int(model.bits_per_line));
+      set_chance[i] = std::exp(throws * std::log1p(-(1.0 - clear) / model.line_count));
+    }
+    for (unsigned d = 1; d <= kMaxMoment; ++d) {
+      for (unsigned i = kMaxMoment; i >= d; --i) set_chance[i] = set_chance[i - 1] - set_chance[i];
+    }
+    mean_ = set_chance[1];
+    for (unsigned d = 0; d <= kMaxMoment; ++d) set_chance_[d] = set_chance[d];
+  }
+
+  double moment(unsigned q) const {
+    double sum = 0;
+    for (unsigned d = 1; d <= q; ++d) sum += distinct_[q][d] * set_chance_[d];
+    // The moment is at least mean_^q, by Jensen's inequality. For a nearly empty line, rounding
+    // errors can make the sum smaller; this bound then replaces the sum.
+    return std::clamp(sum, std::pow(mean_, int(q)), 1.0);
+  }
+
+ private:
+  const MomentTable& distinct_;
+  double mean_ = 0;
+  MomentRow set_chance_{};
+};
+
+// E[fill^(s * bits_per_line)] for s = 0, 1, 2…: exact up to s = 2, then the logarithm is
+// extrapolated as a parabola. Lookups with three coinciding lines matter in the smallest filters
+// only.
+using Moments = std::array<double, kMaxLinesPerLookup + 1>;
+Moments same_line_moments(const LineModel& model, double item_count) {
+  const LineFill fill(model, item_count);
+  Moments moments{1, fill.moment(model.bits_per_line), 0};
+  if (model.lines_per_lookup < 2) return moments;
+  moments[2] = fill.moment(2 * model.bits_per_line);
+  const double log1 = std::log(moments[1]);
+  const double curvature = std::max(0.0, (std::log(moments[2]) - 2 * log1) / 2);
+  for (unsigned s = 3; s <= model.lines_per_lookup; ++s) {
+    const double continued = std::exp(s * (log1 - curvature) + double(s) * s * curvature);
+    moments[s] = std::min(continued, moments[s - 1]);
+  }
+  return moments;
+}
+
+// Let B be any set of `bits` bits of one line. Returns the probability that a line drawn for an
+// item is this line and that the item has a bit of B there.
+double hit_chance(const LineModel& model, unsigned bits) {
+  const double missed = std::pow(1 - double(bits) / model.line_bits, int(model.bits_per_line));
+  return (1 - missed) / model.line_count;
+}
+
+double ideal_bit_count(double capacity, double error_rate) {
+  return -capacity * std::log(error_rate) / (std::numbers::ln2 * std::numbers::ln2);
+}
+
+// Minimum whole number of lines that keeps the error rate, at most `line_limit`.
+std::optional<double> solve_line_count(LineModel model, double capacity, double error_rate,
+                                       double line_limit) {
+  const auto excess = [&](double line_count) {
+    model.line_count = line_count;
+    return std::log(model.error_rate(capacity) / error_rate);
+  };
+  double high = line_limit;
+  double high_excess = excess(high);
+  if (!(high_excess <= 0)) return std::nullopt;
+  double low = 1;
+  double low_excess = excess(low);
+  if (low_excess <= 0) return low;
+  // Searches for the number of lines by the Illinois variant of the false position method. It needs
+  // few steps, because the logarithm of the error rate is nearly linear in that number.
+  const double tolerance = 1e-9;
+  for (int step = 0; step < 100 && high - low > std::max(0.5, high * tolerance); ++step) {
+    double middle = high - high_excess * (high - low) / (high_excess - low_excess);
+    if (!(middle > low && middle < high) || step % 8 == 7) middle = (low + high) / 2;
+    const double middle_excess = excess(middle);
+    if (middle_excess <= 0) {
+      high = middle;
+      high_excess = middle_excess;
+      low_excess /= 2;
+    } else {
+      low = middle;
+      low_excess = middle_excess;
+      high_excess /= 2;
+    }
+  }
+  double whole = std::min(std::ceil(high), line_limit);
+  while (whole > 1 && whole - 1 > low && excess(whole - 1) <= 0) --whole;
+  return whole;
+}
+
+}  // namespace
+
+double LineModel::error_rate(double item_count) const {
+  if (item_count <= 0) return 0;
+  const unsigned g = lines_per_lookup;
+  const Moments moments = same_line_moments(*this, item_count);
+  // The g lines of a lookup are g balls thrown into line_count urns. An urn hit s times contributes
+  // moments[s], and the fills of different lines are negatively associated. So the error is at most
+  // g! [z^g] (sum_s moments[s] (z/line_count)^s / s!)^line_count. Euler's recurrence raises the
+  // power series to line_count.
+  Moments base{1};
+  double factor = 1;
+  for (unsigned s = 1; s <= g; ++s) {
+    factor /= s * line_count;
+    base[s] = moments[s] * factor;
+  }
+  Moments power{1};
+  double factorial = 1;
+  for (unsigned m = 1; m <= g; ++m) {
+    double sum = 0;
+    for (unsigned i = 1; i <= m; ++i) sum += (i * (line_count + 1) - m) * base[i] * power[m - i];
+    power[m] = sum / m;
+    factorial *= m;
+  }
+  return std::clamp(power[g] * factorial, 0.0, 1.0);
+}
+
+double LineModel::expected_ones(double item_count) const {
+  const double clear =
+      std::expm1(item_count * lines_per_lookup * std::log1p(-hit_chance(*this, 1)));
+  return -line_count * line_bits * clear;
+}
+
+double LineModel::items_of_ones(double ones) const {
+  const double bits = line_count * line_bits;
+  const double share = std::min(ones, bits - 1) / bits;
+  return std::log1p(-share) / (lines_per_lookup * std::log1p(-hit_chance(*this, 1)));
+}
+
+// Sums the covariances of all pairs of bits. Two bits of one line, or of two lines, are slightly
+// correlated. The correlation is computed by expm1() from logarithms, which avoids the cancellation
+// of a plain difference.
+double LineModel::variance_of_ones(double item_count) const {
+  const double throws = item_count * lines_per_lookup;
+  const double bits = line_count * line_bits;
+  const double hit = hit_chance(*this, 1);
+  const double odds = hit / (1 - hit);
+  const double clear = std::exp(throws * std::log1p(-hit));
+  const double log_ratio = std::log1p(-hit_chance(*this, 2)) - 2 * std::log1p(-hit);
+  const double same_line = std::expm1(throws * log_ratio);
+  const double other_line = line_count > 1 ? std::expm1(throws * std::log1p(-odds * odds)) : 0;
+  const double pairs = (line_bits - 1.0) * same_line + (bits - line_bits) * other_line;
+  return std::max(0.0, bits * clear * (1 - clear + clear * pairs));
+}
+
+std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate,
+                                          unsigned line_bits) {
+  const double items = double(capacity);
+  const double ideal_lines = ideal_bit_count(items, error_rate) / line_bits;
+  const double slack_limit = std::ceil(ideal_lines * (1 + kMemorySlack));
+  const double ideal_bits_per_item = -std::log2(error_rate);
+  std::optional<LineModel> best;
+  // The first pass accepts only shapes whose memory is within kMemorySlack of the classic optimum.
+  // If a filter needs only a few lines, rounding up may put every shape above this bound. The
+  // second pass then selects the smallest shape.
+  for (const double limit : {slack_limit, std::ceil(2 * ideal_lines) + 2}) {
+    for (unsigned g = 1; g <= kMaxLinesPerLookup; ++g) {
+      const int ideal = int(ideal_bits_per_item / g);
+      const int most = std::min<int>(ideal + 2, kMaxBitsPerLine);
+      for (int bits = std::clamp<int>(ideal - 1, 1, most); bits <= most; ++bits) {
+        LineModel model{1, g, unsigned(bits), line_bits};
+        const auto lines = solve_line_count(model, items, error_rate, limit);
+        if (!lines || (best && *lines >= best->line_count)) continue;
+        model.line_count = *lines;
+        best = model;
+      }
+      if (best && limit == slack_limit) return best;
+    }
+    if (best) return best;
+  }
+  return best;
+}
+
+}  // namespace core::bloom

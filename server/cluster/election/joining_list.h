@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+//
+// JoiningList: the members that are about to join the list `insync` of a leader. The replies of
+// this leader to writes wait for all members in sync.
+//
+// A member joins in three steps, so that it has every acknowledged write when etcd lists it:
+//
+//   in `wanted` ──► replies wait for the member ──► goal := end of stream ──► goal acknowledged
+//
+// The goal lies after all writes that were acknowledged before replies began to wait for the
+// member. Replies to all later writes wait for this member.
+//
+// Thread safety: belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/cluster/election/member_actions.h"
+
+namespace server::cluster {
+
+class JoiningList {
+ public:
+  void clear() { members_.clear(); }
+  // Returns the joining members. Replies to writes must wait for the acknowledgements of these
+  // members, too.
+  std::vector<std::string> ids() const;
+  // Returns the members of `wanted` that may be in the list now. `wanted` is the list that the
+  // leader wants. `tick` is the number of the present ReplicationFacts. Before the owner collects
+  // the next ReplicationFacts, it must make replies wait for the members of ids().
+  std::vector<std::string> step(const Shard& shard, std::vector<std::string> wanted,
+                                const ReplicationFacts& facts, uint64_t tick);
+
+ private:
+  struct Progress {
+    uint64_t tick = 0;  // the tick at which `wanted` first contained the member
+    std::optional<uint64_t> goal;
+  };
+
+  std::map<std::string, Progress> members_;
+};
+
+}  // namespace server::cluster

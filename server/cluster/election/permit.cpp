@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/election/permit.h"
+
+#include <algorithm>
+
+namespace server::cluster {
+
+PermitTimes PermitTimes::of_timeout(int64_t timeout_us) {
+  const int64_t length_us = timeout_us * 6 / 10;
+  // A new leader's wait and a member's promise last longer than a permit. The margin is the allowed
+  // difference between the rates of two clocks, rounded up.
+  const int64_t longer_us = length_us * 11 / 10 + 1;
+  return {length_us, longer_us, longer_us, timeout_us / 10};
+}
+
+void Permit::begin(uint64_t epoch, int64_t from_us) {
+  epoch_ = epoch;
+  from_us_ = from_us;
+  until_us_ = 0;
+}
+
+void Permit::confirm(int64_t sent_us) {
+  until_us_ = std::max(until_us_, sent_us + times_.length_us);
+}
+
+void Permit::skip_wait(int64_t now_us) {
+  from_us_ = std::min(from_us_, now_us);
+}
+
+}  // namespace server::cluster

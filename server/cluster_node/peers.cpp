@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster_node/peers.h"
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string_view>
+#include <thread>
+
+#include "persistence/journal.h"
+#include "server/base/config/config.h"
+#include "server/base/process/start_thread.h"
+#include "server/base/transport/stream.h"
+#include "server/replication/replica/replica_socket.h"
+
+namespace server::cluster {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr size_t kCallsMax = 16;
+constexpr size_t kPeerLineBytesMax = size_t{4} << 10;
+constexpr size_t kPeerReadBytes = size_t{4} << 10;
+
+std::string command_of(const std::vector<std::string>& words) {
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  std::string command;
+  persistence::append_command(command, views);
+  return command;
+}
+
+int64_t left_ms(SteadyClock::time_point end) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(end - SteadyClock::now()).count();
+}
+
+}  // namespace
+
+class Peers::Link {
+ public:
+  Link(const Peers& peers, Address address)
+      : io_(peers.io_),
+        config_(peers.config_),
+        tls_(peers.tls_),
+        limit_(peers.limit_ms_),
+        address_(std::move(address)),
+        thread_(start_thread("peer", [this] { run(); })) {}
+  ~Link() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_ending_ = true;
+    }
+    waker_.wake();
+    has_calls_.notify_all();
+    thread_.join();
+    for (Call& call : calls_) answer(std::move(call.handler), std::nullopt);
+  }
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  void call(std::vector<std::string> words, Handler handler) {
+    Call dropped;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (calls_.size() == kCallsMax) {
+        dropped = std::move(calls_.front());
+        calls_.pop_front();
+      }
+      calls_.push_back({command_of(words), std::move(handler), SteadyClock::now() + limit_});
+    }
+    has_calls_.notify_all();
+    if (dropped.handler) answer(std::move(dropped.handler), std::nullopt);
+  }
+
+ private:
+  struct Call {
+    std::string command;
+    Handler handler;
+    SteadyClock::time_point end;
+  };
+
+  void answer(Handler handler, std::optional<std::string> line) {
+    boost::asio::post(io_,
+                      [handler = std::move(handler), line = std::move(line)] { handler(line); });
+  }
+
+  void run() {
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      has_calls_.wait(lock, [this] { return is_ending_ || !calls_.empty(); });
+      if (is_ending_) return;
+      Call call = std::move(calls_.front());
+      calls_.pop_front();
+      lock.unlock();
+      // A call whose time limit has passed is not sent. It may have waited for an earlier call that
+      // was not answered.
+      auto line = left_ms(call.end) > 0 ? ask(call.command) : std::nullopt;
+      if (!line) socket_.reset();
+      answer(std::move(call.handler), std::move(line));
+    }
+  }
+
+  std::optional<std::string> ask(const std::string& command) {
+    const auto end = SteadyClock::now() + limit_;
+    // The peer may have closed a link that was kept after an earlier call. So a failure on such a
+    // link is followed by an attempt on a new one.
+    if (socket_ != nullptr) {
+      if (auto line = exchange(command, end)) return line;
+    }
+    if (!connect(end)) return std::nullopt;
+    return exchange(command, end);
+  }
+
+  bool connect(SteadyClock::time_point end) {
+    socket_ = std::make_unique<ReplicaSocket>(waker_);
+    received_.clear();
+    const bool is_encrypted = config_.flag(OptionId::kTlsReplication);
+    const ReplicaSocket::Target target{address_.first, address_.second,
+                                       is_encrypted ? tls_ : nullptr};
+    if (left_ms(end) <= 0 || !socket_->connect(target, left_ms(end))) return false;
+    const std::string password = config_.text(OptionId::kMasterAuth);
+    if (password.empty()) return true;
+    std::vector<std::string> words{"AUTH"};
+    if (std::string user = config_.text(OptionId::kMasterUser); !user.empty()) {
+      words.push_back(std::move(user));
+    }
+    words.push_back(password);
+    const auto line = exchange(command_of(words), end);
+    return line && line->starts_with('+');
+  }
+
+  std::optional<std::string> exchange(const std::string& command, SteadyClock::time_point end) {
+    if (is_ending_ || !socket_->send(command)) return std::nullopt;
+    std::vector<char> room(kPeerReadBytes + Stream::kExtraBytesMax);
+    for (;;) {
+      if (const size_t at = received_.find("\r\n"); at != std::string::npos) {
+        std::string line = received_.substr(0, at);
+        received_.erase(0, at + 2);
+        return line;
+      }
+      const int64_t wait_ms = left_ms(end);
+      if (wait_ms <= 0 || is_ending_ || received_.size() > kPeerLineBytesMax) return std::nullopt;
+      const auto count = socket_->receive(room, wait_ms);
+      if (!count) return std::nullopt;
+      received_.append(room.data(), *count);
+    }
+  }
+
+  boost::asio::io_context& io_;
+  const Config& config_;
+  const Tls* const tls_;
+  const std::chrono::milliseconds limit_;
+  const Address address_;
+  std::mutex mutex_;  // this mutex guards calls_
+  std::condition_variable has_calls_;
+  std::deque<Call> calls_;
+  std::atomic<bool> is_ending_{false};
+  // Only this link's thread uses socket_ and received_.
+  Waker waker_;
+  std::unique_ptr<ReplicaSocket> socket_;
+  std::string received_;
+  std::thread thread_;  // the last member, so that the thread starts after all others exist
+};
+
+Peers::Peers(boost::asio::io_context& io, const Config& config, const Tls* tls, int64_t limit_ms)
+    : io_(io), config_(config), tls_(tls), limit_ms_(limit_ms) {}
+
+Peers::~Peers() = default;
+
+Peers::Address Peers::address_of(const Node& node) const {
+  const bool is_encrypted = config_.flag(OptionId::kTlsReplication);
+  return {node.ip, is_encrypted ? node.tls_port : node.port};
+}
+
+void Peers::call(const Node& node, std::vector<std::string> words, Handler handler) {
+  const Address address = address_of(node);
+  auto& link = links_[address];
+  if (link == nullptr) link = std::make_unique<Link>(*this, address);
+  link->call(std::move(words), std::move(handler));
+}
+
+void Peers::keep_only(const Topology& topology) {
+  std::set<Address> named;
+  for (const Node& node : topology.nodes) named.insert(address_of(node));
+  std::erase_if(links_, [&](const auto& item) { return !named.contains(item.first); });
+}
+
+}  // namespace server::cluster

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster_tool/cluster_tool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "core/printable.h"
+#include "persistence/files/file.h"
+#include "persistence/files/file_system.h"
+#include "server/cluster/etcd_keys.h"
+#include "server/cluster/router.h"
+#include "server/cluster/slot_record.h"
+#include "server/cluster_tool/backup.h"
+
+namespace server::cluster {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kEtcdPatience{10};
+constexpr seconds kNodePatience{15};
+constexpr milliseconds kPause{100};
+
+core::Error etcd_failure(const EtcdError& error) {
+  return {fmt::format("ERR etcd: {}", error.message)};
+}
+
+core::Error with_address(const Address& address, std::string_view why) {
+  return {fmt::format("ERR {}: {}", core::printable(address.text()), why)};
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<ClusterTool>> ClusterTool::make(const EtcdOptions& options,
+                                                             std::string cluster_name,
+                                                             NodeAccess access) {
+  if (!is_shard_name(cluster_name)) {
+    return core::Error{"ERR a cluster's name is 1 to 32 characters of a-z 0-9 - _"};
+  }
+  std::unique_ptr<ClusterTool> tool(new ClusterTool(std::move(cluster_name), std::move(access)));
+  auto etcd = EtcdClient::make(tool->io_, options);
+  if (!etcd) return etcd.error();
+  tool->etcd_ = *std::move(etcd);
+  return tool;
+}
+
+template <class Reply>
+EtcdResult<Reply> ClusterTool::wait(const std::function<void(EtcdHandler<Reply>)>& call) {
+  std::optional<EtcdResult<Reply>> result;
+  call([&](EtcdResult<Reply> arrived) { result = std::move(arrived); });
+  while (!result) {
+    io_.restart();
+    io_.run_one();
+  }
+  return *std::move(result);
+}
+
+core::Result<ClusterTool::Seen> ClusterTool::read() {
+  const std::string prefix = alive_prefix(name_);
+  const EtcdTxn txn{
+      {}, {EtcdRange{topology_key(name_)}, EtcdRange::prefix(prefix), EtcdRange{slots_key(name_)}}};
+  EtcdResult<EtcdTxnReply> result;
+  const auto deadline = Clock::now() + kEtcdPatience;
+  while (true) {
+    result = wait<EtcdTxnReply>([&](auto handler) { etcd_->txn(txn, std::move(handler)); });
+    if (result.answered()) break;
+    const bool has_no_candidate =
+        result.error.code == EtcdCode::kUnavailable && result.outcome == EtcdOutcome::kRefused;
+    if (is_refusal(result.error.code) || has_no_candidate || Clock::now() > deadline) {
+      return etcd_failure(result.error);
+    }
+  }
+  if (result.reply.responses.size() != txn.success.size())
+    return core::Error{"ERR etcd: a reply is missing"};
+  Seen seen;
+  seen.store_revision = result.reply.revision;
+  for (const EtcdKeyValue& kv : result.reply.responses[1].kvs) {
+    if (kv.key.starts_with(prefix)) seen.alive.push_back(kv.key.substr(prefix.size()));
+  }
+  if (const EtcdKeyValue* kv = result.reply.responses[0].find(topology_key(name_))) {
+    auto topology = parse_topology(kv->value);
+    if (!topology) return topology.error();
+    const EtcdKeyValue* const record = result.reply.responses[2].find(slots_key(name_));
+    seen.record = SlotRecord(record == nullptr ? "" : record->value);
+    seen.version = TopologyVersion{*std::move(topology), kv->mod_revision};
+  }
+  return seen;
+}
+
+core::Result<ClusterTool::Seen> ClusterTool::read_without_cluster() {
+  auto seen = read();
+  if (seen && seen->version) {
+    return core::Error{fmt::format("ERR cluster '{}' exists already, at revision {}", name_,
+                                   seen->version->revision)};
+  }
+  return seen;
+}
+
+core::Result<ClusterTool::Seen> ClusterTool::read_cluster() {
+  auto seen = read();
+  if (seen && !seen->version) {
+    return core::Error{fmt::format(
+        "ERR there is no cluster '{}' in etcd; if its topology was lost, `recover` puts it back",
+        name_)};
+  }
+  if (!seen) return seen;
+  if (const auto checked = seen->record.check(seen->version->topology, {}); !checked) {
+    return core::Error{
+        fmt::format("{}; `recover` puts the last valid topology back", checked.error().message)};
+  }
+  return seen;
+}
+
+core::Result<uint64_t> ClusterTool::write(const Topology& topology, uint64_t revision) {
+  const std::string text = topology_json(topology);
+  const std::string key = topology_key(name_);
+  const EtcdTxn txn{{EtcdCompare::unchanged(key, revision)},
+                    {EtcdPut{key, text}, EtcdPut{slots_key(name_), slots_checksum(topology)}}};
+  const auto deadline = Clock::now() + kEtcdPatience;
+  while (Clock::now() < deadline) {
+    const auto result =
+        wait<EtcdTxnReply>([&](auto handler) { etcd_->txn(txn, std::move(handler)); });
+    if (result.answered() && result.reply.succeeded) return result.reply.revision;
+    if (result.outcome == EtcdOutcome::kRefused && is_refusal(result.error.code)) {
+      return etcd_failure(result.error);
+    }
+    // etcd may have executed an earlier attempt although it reported a failure.
+    const auto found = outcome(text, revision);
+    if (!found) return found.error();
+    if (*found) return **found;
+    std::this_thread::sleep_for(kPause);
+  }
+  return core::Error{
+      "ERR etcd has not confirmed the change, which may still be executed: see status"};
+}
+
+core::Result<std::optional<uint64_t>> ClusterTool::outcome(const std::string& text,
+                                                           uint64_t revision) {
+  const std::string key = topology_key(name_);
+  const auto result =
+      wait<EtcdRangeReply>([&](auto handler) { etcd_->range({key}, std::move(handler)); });
+  if (!result.answered()) return std::optional<uint64_t>();
+  const EtcdKeyValue* kv = result.reply.find(key);
+  const uint64_t present = kv == nullptr ? 0 : kv->mod_revision;
+  if (present == revision) return std::optional<uint64_t>();
+  if (kv != nullptr && kv->value == text) return std::optional<uint64_t>(present);
+  return core::Error{"ERR another client has changed the topology meanwhile: try again"};
+}
+
+core::Result<Node> ClusterTool::newcomer(const Address& address,
+                                         const std::vector<std::string>& alive,
+                                         AllowsKeys allows_keys) {
+  auto facts = ask_node(address, access_);
+  if (!facts) return facts.error();
+  if (!facts->in_cluster_mode) {
+    return with_address(address, "not in cluster mode: start it with --cluster-enabled yes");
+  }
+  if (facts->is_loading) return with_address(address, "it is loading its data");
+  const int64_t keys = std::max(facts->keys, facts->stored_keys);
+  if (keys != 0 && allows_keys == AllowsKeys::kNo) {
+    return with_address(address,
+                        fmt::format("it holds {} keys; only an empty server may join", keys));
+  }
+  if (std::ranges::find(alive, facts->node.id) == alive.end()) {
+    return with_address(
+        address, fmt::format("it has not registered in cluster '{}' at this etcd: look at its "
+                             "--cluster-etcd and --cluster-name",
+                             name_));
+  }
+  return facts->node;
+}
+
+Address ClusterTool::address_of(const Node& node) const {
+  return {node.ip, static_cast<uint16_t>(port_of(node, access_.uses_tls))};
+}
+
+std::string ClusterTool::wait_for_nodes(const Topology& topology, uint64_t revision) const {
+  const auto deadline = Clock::now() + kNodePatience;
+  std::string late;
+  for (const Node& node : topology.nodes) {
+    const Address address = address_of(node);
+    while (true) {
+      const auto facts = ask_node(address, access_);
+      if (facts && static_cast<uint64_t>(facts->topology_epoch) >= revision) break;
+      if (Clock::now() > deadline) {
+        late += fmt::format("warning: {} does not show the new topology yet\n", address.text());
+        break;
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  return late;
+}
+
+core::Result<std::vector<Node>> ClusterTool::gather(
+    const std::vector<Address>& addresses,
+    const std::function<core::Result<Node>(size_t index, const Address& address)>& join) {
+  std::vector<Node> nodes;
+  for (const Address& address : addresses) {
+    auto node = join(nodes.size(), address);
+    if (!node) return node.error();
+    if (std::ranges::find(nodes, node->id, &Node::id) != nodes.end()) {
+      return with_address(address, "this server is named twice");
+    }
+    nodes.push_back(*std::move(node));
+  }
+  return nodes;
+}
+
+core::Result<Done> ClusterTool::write_first(const core::Result<Topology>& topology,
+                                            std::string_view ending) {
+  if (!topology) return topology.error();
+  const auto revision = write(*topology, 0);
+  if (!revision) return revision.error();
+  return Done{fmt::format("cluster {} has {} shards and {} nodes{}, revision {}\n", name_,
+                          topology->shards.size(), topology->nodes.size(), ending, *revision) +
+              wait_for_nodes(*topology, *revision)};
+}
+
+core::Result<Done> ClusterTool::create(const std::vector<Address>& addresses, unsigned replicas) {
+  const auto seen = read_without_cluster();
+  if (!seen) return seen.error();
+  auto nodes = gather(
+      addresses, [&](size_t, const Address& address) { return newcomer(address, seen->alive); });
+  if (!nodes) return nodes.error();
+  return write_first(plan_create(*std::move(nodes), replicas), "");
+}
+
+core::Result<Done> ClusterTool::add(const Address& address, const std::string& shard) {
+  const auto seen = read_cluster();
+  if (!seen) return seen.error();
+  auto node = newcomer(address, seen->alive);
+  if (!node) return node.error();
+  const std::string id = node->id;
+  const auto topology = plan_add(seen->version->topology, seen->alive, *std::move(node), shard);
+  if (!topology) return topology.error();
+  const auto revision = write(*topology, seen->version->revision);
+  if (!revision) return revision.error();
+  return Done{fmt::format("{} is a replica of shard {} now\n", address.text(),
+                          topology->shard_of(id)->name) +
+              wait_for_nodes(*topology, *revision)};
+}
+
+core::Result<Done> ClusterTool::remove(const Address& address) {
+  const auto seen = read_cluster();
+  if (!seen) return seen.error();
+  const auto topology = plan_remove(seen->version->topology, address);
+  if (!topology) return topology.error();
+  const auto revision = write(*topology, seen->version->revision);
+  if (!revision) return revision.error();
+  return Done{fmt::format("{} no longer belongs to cluster {}; its server may be stopped\n",
+                          address.text(), name_)};
+}
+
+core::Result<Done> ClusterTool::replace(const std::string& shard, const Address& address,
+                                        bool accepts_loss) {
+  const auto seen = read_cluster();
+  if (!seen) return seen.error();
+  auto node = newcomer(address, seen->alive);
+  if (!node) return node.error();
+  const auto topology = plan_replace(seen->version->topology, seen->alive, *std::move(node), shard);
+  if (!topology) return topology.error();
+  if (!accepts_loss) {
+    return core::Error{fmt::format(
+        "ERR all data of shard {} would be lost: with --accept-loss it gets an empty leader",
+        shard)};
+  }
+  const auto revision = write(*topology, seen->version->revision);
+  if (!revision) return revision.error();
+  return Done{
+      fmt::format("{} leads shard {} now, without its former data\n", address.text(), shard) +
+      wait_for_nodes(*topology, *revision)};
+}
+
+core::Result<Done> ClusterTool::fail_over(const std::string& shard,
+                                          const std::optional<Address>& to, bool force) {
+  auto seen = read_cluster();
+  if (!seen) return seen.error();
+  const auto target =
+      plan_failover(seen->version->topology, seen->alive, shard, to ? &*to : nullptr, force);
+  if (!target) return target.error();
+  const Address address = address_of(target->node);
+  auto client = NodeClient::connect(address, access_);
+  if (!client) return client.error();
+  std::vector<std::string> command{"CLUSTER", "FAILOVER"};
+  if (force) command.emplace_back("FORCE");
+  const auto started = client->call(command);
+  if (!started) return started.error();
+  const auto deadline = Clock::now() + kNodePatience;
+  while (Clock::now() < deadline) {
+    seen = read_cluster();
+    if (!seen) return seen.error();
+    const Shard* now = seen->version->topology.shard(shard);
+    if (now != nullptr && now->leader == target->node.id) {
+      return Done{
+          fmt::format("{} leads shard {} now, epoch {}\n", address.text(), shard, now->epoch)};
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  return with_address(address, "it has not taken over in time; its log says why");
+}
+
+std::vector<KeptFile> ClusterTool::ask_all(std::vector<Address> addresses) const {
+  std::vector<KeptFile> kept;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const auto file = ask_kept(addresses[i], access_);
+    kept.push_back({addresses[i], file ? std::optional(*file) : std::nullopt});
+    if (!file) continue;
+    for (const Node& node : file->topology.topology.nodes) {
+      const Address address = address_of(node);
+      if (std::ranges::find(addresses, address) == addresses.end()) addresses.push_back(address);
+    }
+  }
+  return kept;
+}
+
+core::Result<Done> ClusterTool::recover(const std::vector<Address>& addresses, bool writes) {
+  const auto seen = read();
+  if (!seen) return seen.error();
+  const auto plan =
+      plan_recovery(seen->version, seen->store_revision, ask_all(addresses), seen->record);
+  if (!plan) return plan.error();
+  if (!plan->topology) return Done{plan->text};
+  if (!writes) return Done{plan->text + "nothing was changed: with --yes it is written\n"};
+  const auto revision = write(*plan->topology, seen->version ? seen->version->revision : 0);
+  if (!revision) return revision.error();
+  return Done{plan->text + fmt::format("etcd has the topology again, revision {}\n", *revision)};
+}
+
+core::Result<Done> ClusterTool::backup(const std::string& directory) {
+  const auto seen = read_cluster();
+  if (!seen) return seen.error();
+  persistence::FileSystem& files = persistence::posix_file_system();
+  if (auto made = files.make_directory(directory); !made) return made.error();
+  const std::string path = fmt::format("{}/{}", directory, kBackupFile);
+  if (files.exists(path)) {
+    return core::Error{fmt::format("ERR '{}' holds a backup already", core::printable(directory))};
+  }
+  Backup backup{name_, *seen->version, {}};
+  Done done;
+  for (const Shard& shard : backup.version.topology.shards) {
+    const Address leader = address_of(*backup.version.topology.node(shard.leader));
+    ShardBackup saved{shard.name, leader.text(), {}};
+    auto fetched =
+        fetch_snapshot(leader, access_, shard.epoch, fmt::format("{}/{}", directory, saved.file()));
+    if (!fetched) return fetched.error();
+    saved.snapshot = *std::move(fetched);
+    done.text +=
+        fmt::format("shard {}: {} keys, {} bytes, offset {} of {}\n", shard.name,
+                    saved.snapshot.keys, saved.snapshot.bytes, saved.snapshot.offset, saved.leader);
+    backup.shards.push_back(std::move(saved));
+  }
+  if (auto written = persistence::write_file_atomically(path, backup_json(backup)); !written) {
+    return written.error();
+  }
+  return done;
+}
+
+core::Result<Node> ClusterTool::restored_leader(const Address& address, const Shard& shard,
+                                                uint64_t saved_keys,
+                                                const std::vector<std::string>& alive) {
+  auto node = newcomer(address, alive, AllowsKeys::kYes);
+  if (!node) return node;
+  const auto facts = ask_node(address, access_);
+  if (!facts) return facts.error();
+  auto client = NodeClient::connect(address, access_);
+  if (!client) return client.error();
+  int64_t own = 0;
+  for (const SlotRange& range : shard.slots) {
+    for (unsigned slot = range.first; slot <= range.last; ++slot) {
+      const auto count = client->call({"CLUSTER", "COUNTKEYSINSLOT", std::to_string(slot)});
+      if (!count) return count.error();
+      own += count->integer;
+    }
+  }
+  // The server may have fewer keys than the snapshot, because keys may have expired.
+  if (saved_keys != 0 && facts->stored_keys == 0) {
+    return with_address(
+        address, fmt::format("it is empty, and the snapshot of shard {} has {} keys: start it with "
+                             "the snapshot as dump.rdb and with --appendonly no",
+                             shard.name, saved_keys));
+  }
+  if (own != facts->stored_keys) {
+    return with_address(address, fmt::format("it holds {} keys that do not belong to shard {}",
+                                             facts->stored_keys - own, shard.name));
+  }
+  return node;
+}
+
+core::Result<Done> ClusterTool::restore(const std::string& directory,
+                                        const std::vector<Address>& addresses) {
+  const auto text = persistence::read_whole_file(
+      persistence::NamedFile(fmt::format("{}/{}", directory, kBackupFile)), 2 * kTopologyBytesMax);
+  if (!text) return text.error();
+  const auto backup = parse_backup(*text);
+  if (!backup) return backup.error();
+  const auto seen = read_without_cluster();
+  if (!seen) return seen.error();
+  const auto& shards = backup->version.topology.shards;
+  auto nodes = gather(addresses, [&](size_t index, const Address& address) {
+    if (index >= shards.size()) return newcomer(address, seen->alive);
+    const Shard& shard = shards[index];
+    return restored_leader(address, shard, backup->keys_of(shard.name), seen->alive);
+  });
+  if (!nodes) return nodes.error();
+  return write_first(plan_restore(*backup, *std::move(nodes)), " again");
+}
+
+core::Result<ClusterStatus> ClusterTool::status() {
+  auto seen = read_cluster();
+  if (!seen) return seen.error();
+  ClusterStatus status{name_, *std::move(seen->version), std::move(seen->alive), {}};
+  for (const Node& node : status.version.topology.nodes) {
+    const auto facts = ask_node(address_of(node), access_);
+    status.facts.push_back(facts ? std::optional(*facts) : std::nullopt);
+  }
+  return status;
+}
+
+}  // namespace server::cluster

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+//
+// NodeClient: sends commands to one server by RESP, and reads the server's state for
+// bloomery-cluster.
+//
+// Invariants: every wait for the server ends after three seconds. With TLS a server's certificate
+// is checked against the certificate authorities before anything is sent. As with redis-cli, the
+// host name is not checked.
+// Thread safety: none.
+// Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
+#pragma once
+
+#include <openssl/ossl_typ.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "protocol/reply.h"
+#include "protocol/reply_parser.h"
+#include "server/cluster/cluster_counters.h"
+#include "server/cluster/election/node_file.h"
+#include "server/cluster_tool/plan.h"
+
+namespace server::cluster {
+
+// The credentials and the encryption for connections to servers.
+struct NodeAccess {
+  std::string user;      // user name for AUTH; empty: the default user
+  std::string password;  // password for AUTH; empty: AUTH is not sent
+  bool uses_tls = false;
+  std::string ca_file;    // file of trusted CA certificates; empty: those of the system
+  std::string cert_file;  // file of the tool's own certificate; empty: none
+  std::string key_file;
+};
+
+class NodeClient {
+ public:
+  // Connects and authenticates. Errors: the address and the reason why it cannot be reached, a
+  // wrong password, certificate or key files that cannot be used.
+  static core::Result<NodeClient> connect(const Address& address, const NodeAccess& access);
+  ~NodeClient();
+  NodeClient(NodeClient&& other) noexcept;
+  NodeClient& operator=(NodeClient&&) = delete;
+
+  // Sends a command and returns its reply. Errors: no answer in time, and errors that the server
+  // returns.
+  core::Result<protocol::Reply> call(const std::vector<std::string>& words);
+  // For a command whose reply is not RESP: send() sends the command, and read_some() reads some
+  // bytes of the reply. Errors: the connection has ended, or nothing was received in time.
+  core::Result<> send(const std::vector<std::string>& words);
+  core::Result<std::string> read_some();
+
+ private:
+  struct TlsEnd {
+    void operator()(SSL* tls) const;
+  };
+
+  NodeClient(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {}
+  core::Error failure(std::string_view why) const;
+  core::Result<> begin_tls(const NodeAccess& access);
+  core::Result<> authenticate(const NodeAccess& access);
+  // These functions work like send() and recv(), with or without TLS.
+  int64_t write(std::string_view bytes);
+  int64_t read(char* room, size_t size);
+  std::string last_failure() const;
+
+  int descriptor_;
+  std::unique_ptr<SSL, TlsEnd> tls_;  // the TLS session; null without TLS
+  std::string name_;
+  std::string input_;
+  protocol::ReplyParser parser_;
+};
+
+// The state that a server reports about itself.
+struct NodeFacts {
+  Node node;  // the node, with the address that clients use
+  bool in_cluster_mode = false;
+  int64_t keys = 0;            // number of keys in the slots of the server's shard
+  int64_t stored_keys = 0;     // number of keys in all slots
+  std::string role;            // role in INFO: "master" or "slave"
+  int64_t offset = 0;          // offset of the replication stream
+  int64_t topology_epoch = 0;  // revision of the topology that the server has; 0: none
+  std::string cluster_state;   // cluster_state of CLUSTER INFO: "ok" or "fail"
+
+  // The state of etcd's topology as the server sees it: "ok", "absent", "older" or "invalid".
+  std::string topology_state = {};
+  int64_t uptime_s = 0;
+  bool log_works = true;  // false if the append log cannot be written, so the server refuses writes
+  std::string version = {};  // version of the server's program
+
+  // Numbers of failovers by cause, in the order of kFailoverCauses.
+  std::array<int64_t, kFailoverCauses.size()> failovers{};
+  int64_t permit_lapses = 0;
+  // True while the server loads data. Its keys, id and cluster state are then unknown.
+  bool is_loading = false;
+  bool link_is_up = true;  // false on a replica whose link to its leader is down
+};
+
+// Asks a server for its state. Errors: errors of NodeClient, and a reply of an unexpected form.
+core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& access);
+
+// Asks for the server's cluster.json, by CLUSTERX TOPOLOGY. Errors: errors of NodeClient, and a
+// reply of an unexpected form.
+core::Result<NodeFile> ask_kept(const Address& address, const NodeAccess& access);
+
+// Returns the value of the line "name:value" in INFO's text; empty if there is none.
+std::string_view info_field(std::string_view text, std::string_view name);
+
+}  // namespace server::cluster

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// Recovery: the topology that `bloomery-cluster recover` writes if etcd has lost the topology or
+// has an older one. The written topology is the newest one that a server keeps.
+//
+// Invariants: servers adopt the planned topology, even if its revision in etcd is lower than the
+// revision that they keep. If etcd has an older topology than a server, each shard gets a higher
+// epoch than any server keeps: see supersedes() in server/cluster/topology.h.
+// Thread safety: the functions are pure; a value shared by threads needs a lock.
+// Source: docs/cluster.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "server/cluster/election/node_file.h"
+#include "server/cluster/slot_record.h"
+#include "server/cluster_tool/plan.h"
+
+namespace server::cluster {
+
+// The cluster.json of a server; nullopt if the server has not answered.
+struct KeptFile {
+  Address address;
+  std::optional<NodeFile> file;
+};
+
+struct Recovery {
+  std::string text;  // lines of text for the user: the kept topologies and the planned steps
+
+  // The topology to write; nullopt if there is nothing to do.
+  std::optional<Topology> topology;
+};
+
+// Plans the recovery. `stored` is the topology in etcd; nullopt if there is none. `store_revision`
+// is the revision of etcd's whole store. `record` is the record of the slots, by which servers may
+// refuse the stored topology. Errors: no server keeps a topology, or a server keeps a higher epoch
+// of a shard than the newest topology has.
+core::Result<Recovery> plan_recovery(const std::optional<TopologyVersion>& stored,
+                                     uint64_t store_revision, const std::vector<KeptFile>& kept,
+                                     const SlotRecord& record = SlotRecord());
+
+}  // namespace server::cluster

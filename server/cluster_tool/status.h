@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// ClusterStatus: the state of a cluster, as a table for people or as JSON for programs.
+//
+// Thread safety: the functions are pure; a value shared by threads needs a lock.
+// Source: docs/cluster.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/cluster/topology.h"
+#include "server/cluster_tool/node_client.h"
+
+namespace server::cluster {
+
+struct ClusterStatus {
+  std::string name;
+  TopologyVersion version;
+  std::vector<std::string> alive;  // ids of the live nodes
+
+  // The state that each server reports, in the order of the topology's nodes; nullopt: no answer.
+  std::vector<std::optional<NodeFacts>> facts;
+
+  // Returns whether every shard has a live leader.
+  bool is_whole() const;
+  // Returns how many servers keep a newer topology than etcd.
+  size_t disagreeing() const;
+};
+
+std::string status_table(const ClusterStatus& status);
+std::string status_json(const ClusterStatus& status);
+
+}  // namespace server::cluster

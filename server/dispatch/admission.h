@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+//
+// Admission: the memory limits that apply to a command, by its origin. Commands read the configured
+// limits and the free memory only through an Admission.
+//
+// Both the limits and the free memory restrict a client's command. A command from a journal, a
+// leader or a snapshot was accepted earlier, perhaps under other limits. Rejecting it would lose
+// data, so it is executed. Only a failed allocation is an error for every origin.
+//
+// Invariants: for all origins except kClient, no limit applies.
+// Thread safety: any thread may copy and use an Admission.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "core/memory_budget.h"
+#include "server/base/config/config.h"
+#include "server/session/session.h"
+
+namespace server {
+
+class MemoryMonitor;
+
+// The error reply to a command that exceeds a limit.
+inline constexpr std::string_view kOutOfMemory =
+    "OOM command not allowed when used memory > 'maxmemory'.";
+inline constexpr std::string_view kStringTooLong =
+    "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+
+// Returns whether the eviction policy is LFU, which counts uses of keys.
+inline bool counts_uses(const Config& config) {
+  return (static_cast<uint64_t>(config.integer(OptionId::kMaxMemoryPolicy)) & 3) == 1;
+}
+
+class Admission {
+ public:
+  // `config` and `memory` must outlive the Admission.
+  Admission(const Config& config, const MemoryMonitor& memory, CommandOrigin origin)
+      : config_(config), memory_(memory), is_judged_(origin == CommandOrigin::kClient) {}
+
+  // Returns the size limit of strings that are created or sent: proto-max-bulk-len.
+  uint64_t string_bytes_max() const {
+    return is_judged_ ? static_cast<uint64_t>(config_.max_bulk_bytes()) : kNoLimit;
+  }
+  bool allows_string(uint64_t size_bytes) const { return size_bytes <= string_bytes_max(); }
+
+  // Returns the size limit of a filter, bf.bloom-memory-usage-limit, which applies to the size that
+  // BF.INFO replies.
+  uint64_t filter_bytes_max() const {
+    const int64_t limit_bytes = is_judged_ ? config_.bloom_memory_limit_bytes() : 0;
+    return limit_bytes > 0 ? static_cast<uint64_t>(limit_bytes) : kNoLimit;
+  }
+
+  // Returns the limit on a filter's layers: bf.bloom_max_filters.
+  uint64_t filter_layers_max() const {
+    const int64_t limit = config_.integer(OptionId::kBloomMaxFilters);
+    return is_judged_ ? static_cast<uint64_t>(limit) : kNoLimit;
+  }
+
+  // Returns whether `bytes` more may be allocated. Returns true without a check for small amounts.
+  bool memory_suffices(uint64_t bytes) const {
+    return bytes < kAskedBytesMin || memory().fits(bytes);
+  }
+  // Returns the server's memory budget, for callers that need more than the check of
+  // memory_suffices(). The budget lives as long as the server.
+  const core::MemoryBudget& memory() const;
+  // Returns the memory that one request may allocate now. The call is slow, because it queries the
+  // system.
+  uint64_t obtainable_memory_bytes() const;
+  // The properties of a client's command that is_over_memory_limit() and make_room() read.
+  struct Asked {
+    const Session& session;
+    std::span<const std::string_view> arguments;
+    bool may_need_memory;
+  };
+  // Returns whether used memory exceeds maxmemory. Used memory includes big arguments that the
+  // command may store.
+  bool is_over_memory_limit(const Asked& command) const;
+  // If used memory exceeds maxmemory, evicts keys for as long as maxmemory-eviction-tenacity
+  // allows. Returns false if no key can be evicted and used memory exceeds maxmemory even without
+  // the command's arguments. REQUIRES: no stripe lock is held.
+  bool make_room(const Asked& command) const;
+  // Evicts keys to make room for bytes that a client is about to send. REQUIRES: no stripe lock is
+  // held.
+  void make_room_for_input(uint64_t awaited_bytes) const;
+
+ private:
+  // Returns the bytes of the command's arguments. Returns 0 if the arguments are small or the
+  // command needs no memory.
+  static uint64_t arriving_bytes(const Asked& command);
+  static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+  // Smaller allocations are not checked, because querying the free memory takes too long for them.
+  static constexpr uint64_t kAskedBytesMin = uint64_t{1} << 20;
+
+  const Config& config_;
+  const MemoryMonitor& memory_;
+  const bool is_judged_;
+};
+
+}  // namespace server

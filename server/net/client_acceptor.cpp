@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "server/net/client_acceptor.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/clock.h"
+#include "server/base/config/config.h"
+#include "server/base/metrics/statistics.h"
+#include "server/base/transport/tls_stream.h"
+#include "server/net/connection.h"
+#include "server/net/loop/socket_address.h"
+#include "server/session/acl/users.h"
+#include "server/session/clients.h"
+#include "server/session/session_user.h"
+
+namespace server::net {
+namespace {
+
+void set_option(int descriptor, int level, int name, int value) {
+  // The result is ignored: a socket option that the system rejects costs only speed.
+  (void)::setsockopt(descriptor, level, name, &value, sizeof value);
+}
+
+void set_tcp_options(int descriptor, int keepalive_s) {
+  set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
+  if (keepalive_s <= 0) return;
+  set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, keepalive_s);
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, std::max(1, keepalive_s / 3));
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+}  // namespace
+
+std::string ClientAcceptor::refusal(int descriptor, Kind kind) const {
+  if (services_.clients.count() >= static_cast<size_t>(services_.config.max_clients())) {
+    return "-" + std::string(kTooManyClients) + "\r\n";
+  }
+  const bool open_to_all =
+      ListenOptions(services_.config).protected_mode() && services_.users.has_no_password();
+  if (open_to_all && kind != Kind::kUnix &&
+      !SocketAddress(descriptor, SocketAddress::End::kPeer).is_loopback()) {
+    return "-DENIED Bloomery is running in protected mode because protected mode is enabled and "
+           "no password is set. Connections are accepted from the loopback interface only. Set "
+           "'requirepass', or 'protected-mode no' if the network is trusted, and connect again."
+           "\r\n";
+  }
+  return "";
+}
+
+std::shared_ptr<Session> ClientAcceptor::new_session(int descriptor, Kind kind) const {
+  auto session = std::make_shared<Session>(services_.clients.next_id());
+  session->socket.descriptor = descriptor;
+  session->is_unix_socket = kind == Kind::kUnix;
+  if (kind == Kind::kTls) {
+    session->socket.tls =
+        std::make_shared<TlsStream>(tls_.server_context(), TlsStream::Side::kServer, descriptor);
+  }
+  if (kind == Kind::kUnix) {
+    session->address = ListenOptions(services_.config).unix_socket() + ":0";
+    session->local_address = session->address;
+  } else {
+    session->address = SocketAddress(descriptor, SocketAddress::End::kPeer).text();
+    session->local_address = SocketAddress(descriptor, SocketAddress::End::kOwn).text();
+  }
+  session->created_us = services_.clock.monotonic_us();
+  session->last_interaction_us.store(session->created_us);
+  set_default_user(*session, services_.users);
+  return session;
+}
+
+void ClientAcceptor::accept(int descriptor, Kind kind) {
+  ThreadStatistics& counters = services_.statistics.thread(0);
+  if (const std::string text = refusal(descriptor, kind); !text.empty()) {
+    // A TLS client could not read an error reply before the handshake, so it gets none.
+    if (kind != Kind::kTls) {
+      (void)::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    ::close(descriptor);
+    return counters.connections_rejected.add();
+  }
+  counters.connections_received.add();
+  auto session = new_session(descriptor, kind);
+  if (kind != Kind::kUnix) {
+    set_tcp_options(descriptor,
+                    static_cast<int>(ListenOptions(services_.config).tcp_keepalive_s()));
+  }
+  IoThread& thread = threads_.next();
+  session->thread_index = thread.index;
+  session->wake = [&thread, id = session->id] {
+    thread.loop.post([&thread, id] {
+      if (const auto connection = thread.connections.find(id)) connection->wake();
+    });
+  };
+  services_.clients.add(session);
+  if (kind == Kind::kTls) handshakes_.add(session);
+  thread.loop.post([&thread, &services = services_, session = std::move(session)]() mutable {
+    const uint64_t id = session->id;
+    auto connection = std::make_shared<Connection>(thread, services, std::move(session));
+    thread.connections.add(id, connection);
+    connection->start();
+  });
+}
+
+}  // namespace server::net

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "server/net/handshakes.h"
+
+#include <algorithm>
+
+#include "core/clock.h"
+#include "server/base/config/config.h"
+#include "server/base/log/log.h"
+#include "server/base/transport/tls_stream.h"
+#include "server/session/clients.h"
+
+namespace server::net {
+namespace {
+
+constexpr int64_t kTimeMaxUs = 10 * core::kSecondUs;
+constexpr int64_t kTimeMinUs = core::kSecondUs;
+
+bool is_under_way(const std::shared_ptr<Session>& session) {
+  return session != nullptr && session->socket.tls->phase() == TlsStream::Phase::kHandshake &&
+         !session->kill_requested;
+}
+
+}  // namespace
+
+std::shared_ptr<Session> Handshakes::oldest() {
+  while (!under_way_.empty()) {
+    auto session = services_.clients.find(under_way_.front().session_id);
+    if (is_under_way(session)) return session;
+    under_way_.pop_front();
+  }
+  return nullptr;
+}
+
+void Handshakes::drop_ended() {
+  std::erase_if(under_way_, [this](const Handshake& handshake) {
+    return !is_under_way(services_.clients.find(handshake.session_id));
+  });
+}
+
+bool Handshakes::make_room() {
+  const auto count_max =
+      static_cast<size_t>(std::max<int64_t>(1, services_.config.max_clients() / 2));
+  if (under_way_.size() < count_max) return true;
+  drop_ended();
+  // This call ends about an eighth of the handshakes, if they are old enough. The next calls then
+  // find room without checking all handshakes.
+  const size_t count_wanted = count_max - 1 - count_max / 8;
+  const int64_t now_us = services_.clock.monotonic_us();
+  while (under_way_.size() > count_wanted && end_oldest(now_us - kTimeMinUs)) {
+  }
+  return under_way_.size() < count_max;
+}
+
+bool Handshakes::end_oldest(int64_t begun_before_us) {
+  const auto session = oldest();
+  if (session == nullptr || under_way_.front().begun_us > begun_before_us) return false;
+  log_verbose("Closing client {}: its TLS handshake takes too long", session->address);
+  session->request_kill();
+  under_way_.pop_front();
+  return true;
+}
+
+void Handshakes::add(const std::shared_ptr<Session>& session) {
+  under_way_.push_back({session->id, services_.clock.monotonic_us()});
+}
+
+void Handshakes::end_late() {
+  const int64_t now_us = services_.clock.monotonic_us();
+  while (end_oldest(now_us - kTimeMaxUs)) {
+  }
+}
+
+}  // namespace server::net

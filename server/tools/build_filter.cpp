@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "server/tools/build_filter.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <exception>
+#include <string_view>
+
+#include "core/bloom/layouts.h"
+#include "core/clock.h"
+#include "persistence/bulk/filter_file.h"
+#include "server/base/process/compatibility.h"
+#include "server/base/process/memory_monitor.h"
+#include "server/tools/build_options.h"
+#include "server/tools/progress_bar.h"
+#include "server/tools/signal_cleanup.h"
+
+namespace server {
+namespace {
+
+using persistence::FilterFileFigures;
+using persistence::FilterFileRequest;
+
+int refuse(std::string_view message) {
+  fmt::print(stderr, "bloomery-server: {}\n", core::without_code(message));
+  return EXIT_FAILURE;
+}
+
+// Returns the number of processors that this process may use.
+unsigned core_count() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (::sched_getaffinity(0, sizeof(cores), &cores) != 0) return 1;
+  return static_cast<unsigned>(std::max(1, CPU_COUNT(&cores)));
+}
+
+void report(const BuildOptions& options, const FilterFileFigures& figures, double seconds,
+            unsigned cores) {
+  fmt::print(
+      "{}: key {}, layout {}, items {} of {} read, capacity {}, layers {}, filter bytes {}, file "
+      "bytes {}\n{:.2f} s, {:.2f} million items a second and core, cores {}, processor time {:.2f} "
+      "s\n",
+      options.path, options.key, layout_name(options.parameters.layout), figures.item_count,
+      figures.record_count, figures.capacity, figures.layer_count, figures.filter_bytes,
+      figures.file_bytes, seconds, double(figures.record_count) / 1e6 / seconds / cores, cores,
+      double(std::clock()) / CLOCKS_PER_SEC);
+}
+
+int build(const BuildOptions& options) {
+  const core::SystemClock clock;
+  const int64_t start_us = clock.monotonic_us();
+  ProgressBar bar(clock, [](std::string_view text) {
+    fmt::print(stderr, "{}", text);
+    std::fflush(stderr);
+  });
+  FilterFileRequest request;
+  request.path = options.path;
+  request.key = options.key;
+  request.parameters = options.parameters;
+  request.counts_items = options.counts_items;
+  request.format = options.format;
+  request.server_version = kCompatibleRedisVersion;
+  request.created_at_s = clock.wall_ms() / 1000;
+  request.process_id = ::getpid();
+  if (::isatty(STDERR_FILENO) == 1) {
+    request.on_progress = [&bar](const persistence::BuildProgress& progress) {
+      bar.show(progress);
+    };
+  }
+  const std::string temporary = temporary_filter_file(request);
+  const SignalCleanup cleanup(temporary);
+  const MemoryMonitor memory;
+  core::ThreadTeam team(core_count());
+  persistence::DescriptorStream items(STDIN_FILENO, "standard input");
+  const auto built = persistence::build_filter_file(
+      {persistence::posix_file_system(), memory, team}, items, request);
+  bar.clear();
+  if (!built) return refuse(built.error().message);
+  const double seconds = double(std::max<int64_t>(1, clock.monotonic_us() - start_us)) / 1e6;
+  report(options, *built, seconds, team.size());
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+int build_filter(std::span<const std::string> arguments) {
+  // If standard input is closed, the next opened file would get descriptor 0 and be read as items.
+  if (::fcntl(STDIN_FILENO, F_GETFD) < 0) return refuse("standard input is closed");
+  const auto options = parse_build_options(arguments);
+  if (!options) return refuse(options.error().message);
+  try {
+    return build(*options);
+  } catch (const std::exception& error) {
+    return refuse(fmt::format("ended by an unexpected error: {}", error.what()));
+  }
+}
+
+}  // namespace server

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster_node/departure.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/server/cluster/election/member_fixture.h"
+
+namespace server::cluster {
+namespace {
+
+class DepartureTest : public MemberTest {
+ protected:
+  void lead_and_depart() {
+    lead();
+    departure_.emplace(*member_);
+  }
+  void step(int64_t us) {
+    pass(us);
+    departure_->step(now_us_);
+  }
+  void hand_over() {
+    departure_->hand_over(now_us_, [this] { ++done_; });
+    run();
+  }
+  void close_list() {
+    departure_->close_list(now_us_, 1000, [this] { ++done_; });
+    run();
+  }
+
+  std::optional<Departure> departure_;
+  int done_ = 0;
+};
+
+TEST_F(DepartureTest, WithoutASuccessorNothingIsHandedOver) {
+  lead_and_depart();
+  facts_.replicas.clear();
+  pass(0);
+  hand_over();
+  EXPECT_EQ(done_, 1);
+  EXPECT_TRUE(all<HoldWrites>().empty());
+}
+
+TEST_F(DepartureTest, RedirectsForAMomentAfterAHandover) {
+  constexpr int64_t kLingerUs = 500'000;
+  lead_and_depart();
+  hand_over();
+  member_->writes_held(now_us_, 1000);
+  step(0);
+  EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->leader, kB);
+  commit(12);
+  step(0);
+  member_->successor_serves(now_us_, "s1", 8);
+  step(0);
+  step(kLingerUs - 1);
+  EXPECT_EQ(done_, 0);
+  step(1);
+  EXPECT_EQ(done_, 1);
+  step(kSecondUs);
+  EXPECT_EQ(done_, 1);
+}
+
+TEST_F(DepartureTest, RedirectsWhenTheSuccessorServes) {
+  constexpr int64_t kLingerUs = 500'000;
+  lead_and_depart();
+  hand_over();
+  member_->writes_held(now_us_, 1000);
+  step(0);
+  commit(12);
+  step(Succession::kHoldUs - 1);
+  member_->successor_serves(now_us_, "s1", 8);
+  step(0);
+  step(kLingerUs - 1);
+  EXPECT_EQ(done_, 0);
+  step(1);
+  EXPECT_EQ(done_, 1);
+}
+
+TEST_F(DepartureTest, AHandoverThatFailsIsGivenUp) {
+  constexpr int64_t kHandoverUs = 2'000'000;
+  lead_and_depart();
+  hand_over();
+  step(kHandoverUs - 1);
+  EXPECT_EQ(done_, 0);
+  step(1);
+  EXPECT_EQ(done_, 1);
+}
+
+TEST_F(DepartureTest, WaitsUntilEtcdHasTheList) {
+  lead_and_depart();
+  facts_.replicas = {{kB, 999, true}};
+  pass(0);
+  close_list();
+  step(kSecondUs - 1);
+  EXPECT_EQ(done_, 0);
+  commit(12);
+  step(0);
+  EXPECT_EQ(done_, 1);
+  EXPECT_TRUE(member_->may_leave());
+}
+
+TEST_F(DepartureTest, WithoutEtcdItEndsAllTheSame) {
+  lead_and_depart();
+  facts_.replicas = {{kB, 999, true}};
+  pass(0);
+  close_list();
+  step(kSecondUs);
+  EXPECT_EQ(done_, 1);
+  EXPECT_FALSE(member_->may_leave());
+}
+
+}  // namespace
+}  // namespace server::cluster

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster_tool/cluster_tool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/cluster/etcd_keys.h"
+#include "server/cluster/topology.h"
+#include "tests/server/cluster/etcd_store.h"
+#include "tests/server/cluster_tool/played_node.h"
+
+namespace server::cluster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(ClusterToolTest, NamesAndEndpointsAreChecked) {
+  EXPECT_FALSE(ClusterTool::make({.endpoints = {"http://127.0.0.1:1"}}, "Big Name", {}));
+  EXPECT_FALSE(ClusterTool::make({.endpoints = {"127.0.0.1:1"}}, "a", {}));
+  EXPECT_TRUE(ClusterTool::make({.endpoints = {"http://127.0.0.1:1"}}, "a", {}));
+}
+
+TEST(ClusterToolTest, NothingHappensWithoutEtcd) {
+  const auto tool = ClusterTool::make({.endpoints = {"http://127.0.0.1:1"}}, "a", {});
+  ASSERT_TRUE(tool);
+  const auto created = (*tool)->create({{"127.0.0.1", 1}}, 0);
+  ASSERT_FALSE(created);
+  EXPECT_EQ(created.error().message, "ERR etcd: http://127.0.0.1:1: connect: Connection refused");
+  EXPECT_FALSE((*tool)->status());
+}
+
+// Tests commands of bloomery-cluster with a simulated etcd and simulated servers.
+// tests/system/cluster/cluster_tool_test.py uses a real etcd.
+class ClusterToolCallsTest : public ::testing::Test {
+ protected:
+  using Nodes = std::vector<std::unique_ptr<PlayedNode>>;
+
+  static std::string text_of(const core::Result<Done>& done) {
+    return done ? done->text : done.error().message;
+  }
+  // Runs a command that must fail and must change nothing in etcd. Returns its error.
+  std::string refusal(const std::function<core::Result<Done>()>& command) {
+    const uint64_t before = etcd_.revision();
+    const auto done = command();
+    EXPECT_FALSE(done) << text_of(done);
+    EXPECT_EQ(etcd_.revision(), before);
+    return text_of(done);
+  }
+  void register_node(const PlayedNode& node) { etcd_.put(alive_prefix("test") + node.id, "{}"); }
+  std::unique_ptr<PlayedNode> node(char digit) {
+    auto node = std::make_unique<PlayedNode>(digit);
+    register_node(*node);
+    return node;
+  }
+  Nodes create(const std::string& digits, unsigned replicas) {
+    Nodes nodes;
+    std::vector<Address> addresses;
+    for (const char digit : digits) {
+      nodes.push_back(node(digit));
+      addresses.push_back(nodes.back()->address());
+    }
+    const auto done = tool_->create(addresses, replicas);
+    EXPECT_TRUE(done) << text_of(done);
+    return nodes;
+  }
+  Topology topology() const {
+    auto parsed = parse_topology(etcd_.value(topology_key("test")));
+    EXPECT_TRUE(parsed);
+    return *std::move(parsed);
+  }
+  void change(const std::function<void(Shard&)>& edit) {
+    Topology changed = topology();
+    edit(changed.shards.front());
+    etcd_.put(topology_key("test"), topology_json(changed));
+  }
+
+  EtcdStore etcd_;
+  std::unique_ptr<ClusterTool> tool_ = *ClusterTool::make(
+      {.endpoints = {etcd_.url()}, .call_limit = std::chrono::seconds(10)}, "test", {});
+};
+
+TEST_F(ClusterToolCallsTest, FirstNodesLeadAndTheOthersFollow) {
+  const Nodes nodes = create("abcdef", 1);
+  const Topology made = topology();
+  ASSERT_EQ(made.shards.size(), 3U);
+  EXPECT_EQ(made.nodes.size(), 6U);
+  EXPECT_EQ(made.shards[1].leader, nodes[1]->id);
+  EXPECT_THAT(made.shards[1].members, ElementsAre(nodes[1]->id, nodes[4]->id));
+  EXPECT_THAT(made.shards[1].insync, ElementsAre(nodes[1]->id));
+}
+
+TEST_F(ClusterToolCallsTest, AllSlotsAreOwned) {
+  (void)create("abc", 0);
+  const std::string document = etcd_.value(topology_key("test"));
+  for (const char* slots : {"\"0-5460\"", "\"5461-10922\"", "\"10923-16383\""}) {
+    EXPECT_THAT(document, HasSubstr(slots));
+  }
+}
+
+TEST_F(ClusterToolCallsTest, AClusterIsMadeOnce) {
+  const Nodes nodes = create("a", 0);
+  EXPECT_THAT(refusal([&] { return tool_->create({nodes[0]->address()}, 0); }),
+              HasSubstr("exists already"));
+}
+
+TEST_F(ClusterToolCallsTest, AStrangerIsNoNode) {
+  const auto good = node('a');
+  const PlayedNode stranger('b');
+  EXPECT_THAT(refusal([&] {
+                return tool_->create({good->address(), stranger.address()}, 0);
+              }),
+              HasSubstr("has not registered in cluster 'test'"));
+}
+
+TEST_F(ClusterToolCallsTest, OnlyEmptyServersJoin) {
+  const auto full = node('a');
+  full->keys = 3;
+  EXPECT_THAT(refusal([&] { return tool_->create({full->address()}, 0); }),
+              HasSubstr("holds 3 keys"));
+}
+
+TEST_F(ClusterToolCallsTest, ServerWithoutClusterModeNamesTheOption) {
+  const auto plain = node('a');
+  plain->is_enabled = false;
+  EXPECT_THAT(refusal([&] { return tool_->create({plain->address()}, 0); }),
+              HasSubstr("--cluster-enabled yes"));
+}
+
+TEST_F(ClusterToolCallsTest, AServerIsNamedOnce) {
+  const auto one = node('a');
+  const PlayedNode twin('a');
+  EXPECT_THAT(refusal([&] {
+                return tool_->create({one->address(), twin.address()}, 0);
+              }),
+              HasSubstr("named twice"));
+}
+
+TEST_F(ClusterToolCallsTest, ReportsAnAddressWithoutServer) {
+  const auto good = node('a');
+  EXPECT_THAT(refusal([&] {
+                return tool_->create({good->address(), {"127.0.0.1", 1}}, 0);
+              }),
+              HasSubstr("refused"));
+}
+
+TEST_F(ClusterToolCallsTest, TooFewForTheReplicasIsAnError) {
+  const auto good = node('a');
+  EXPECT_THAT(refusal([&] { return tool_->create({good->address()}, 1); }), HasSubstr("too few"));
+}
+
+TEST_F(ClusterToolCallsTest, ANewNodeJoinsTheShardThatIsNamed) {
+  const Nodes nodes = create("ab", 0);
+  const auto added = node('c');
+  EXPECT_THAT(text_of(tool_->add(added->address(), "s2")), HasSubstr("replica of shard s2"));
+  EXPECT_THAT(topology().shards[1].members, ElementsAre(nodes[1]->id, added->id));
+}
+
+TEST_F(ClusterToolCallsTest, ANewNodeJoinsTheSmallestShard) {
+  const Nodes nodes = create("ab", 0);
+  const auto second = node('c');
+  ASSERT_TRUE(tool_->add(second->address(), "s2"));
+  const auto smallest = node('d');
+  EXPECT_THAT(text_of(tool_->add(smallest->address(), "")), HasSubstr("replica of shard s1"));
+}
+
+TEST_F(ClusterToolCallsTest, RejectsASecondJoinAndAnUnknownShard) {
+  const Nodes nodes = create("ab", 0);
+  const auto added = node('c');
+  ASSERT_TRUE(tool_->add(added->address(), "s2"));
+  EXPECT_THAT(refusal([&] { return tool_->add(added->address(), ""); }),
+              HasSubstr("in the cluster already"));
+  const auto other = node('e');
+  EXPECT_THAT(refusal([&] { return tool_->add(other->address(), "s7"); }),
+              HasSubstr("no shard 's7'"));
+}
+
+TEST_F(ClusterToolCallsTest, NewIdTakesTheDeadMembersPlace) {
+  const Nodes nodes = create("ab", 1);
+  const std::string former = nodes[1]->id;
+  etcd_.remove(alive_prefix("test") + former);
+  Topology moved = topology();
+  const auto back = node('c');
+  moved.node(former)->port = back->address().port;  // the topology has the server's new port
+  etcd_.put(topology_key("test"), topology_json(moved));
+  EXPECT_THAT(text_of(tool_->add(back->address(), "")), HasSubstr("replica of shard s1"));
+  EXPECT_THAT(topology().shards[0].members, ElementsAre(nodes[0]->id, back->id));
+}
+
+TEST_F(ClusterToolCallsTest, LostShardIsReplacedOnceTheLossIsAccepted) {
+  const Nodes nodes = create("ab", 0);
+  const auto empty = node('c');
+  const auto replace = [&](bool accepts_loss) {
+    return tool_->replace("s1", empty->address(), accepts_loss);
+  };
+  EXPECT_THAT(refusal([&] { return replace(true); }), HasSubstr("is alive"));
+  etcd_.remove(alive_prefix("test") + nodes[0]->id);
+  EXPECT_THAT(refusal([&] { return replace(false); }), HasSubstr("--accept-loss"));
+  EXPECT_THAT(text_of(replace(true)), HasSubstr("leads shard s1 now, without its former data"));
+  EXPECT_THAT(topology().shards[0].members, ElementsAre(empty->id));
+}
+
+TEST_F(ClusterToolCallsTest, DeletedTopologyIsRecoveredFromAServer) {
+  const Nodes nodes = create("ab", 0);
+  const Topology before = topology();
+  NodeFile file;
+  file.id = nodes[0]->id;
+  file.topology = {before, etcd_.revision()};
+  file.kept_shard = "s1";
+  file.kept_epoch = 1;
+  nodes[0]->keep(node_file_text(file));
+  etcd_.remove(topology_key("test"));
+  EXPECT_THAT(text_of(tool_->recover({nodes[0]->address()}, false)), HasSubstr("with --yes"));
+  EXPECT_EQ(etcd_.value(topology_key("test")), "");
+  const std::string done = text_of(tool_->recover({nodes[0]->address()}, true));
+  EXPECT_THAT(done, HasSubstr(nodes[1]->address().text() + " does not answer"))
+      << "it is asked because the first one names it";
+  EXPECT_EQ(topology(), before);
+  EXPECT_THAT(text_of(tool_->recover({nodes[0]->address()}, true)), HasSubstr("nothing"));
+}
+
+TEST_F(ClusterToolCallsTest, OnlyReplicasAreRemoved) {
+  const Nodes nodes = create("ab", 0);
+  const auto added = node('c');
+  ASSERT_TRUE(tool_->add(added->address(), "s2"));
+  EXPECT_THAT(refusal([&] { return tool_->remove(nodes[1]->address()); }),
+              HasSubstr("leads shard s2"));
+  EXPECT_TRUE(tool_->remove(added->address()));
+  EXPECT_EQ(topology().nodes.size(), 2U);
+  EXPECT_THAT(refusal([&] { return tool_->remove(nodes[1]->address()); }), HasSubstr("no owner"));
+  EXPECT_THAT(refusal([&] { return tool_->remove(added->address()); }), HasSubstr("no node"));
+}
+
+TEST_F(ClusterToolCallsTest, NoFailoverWithoutASyncedReplica) {
+  const Nodes nodes = create("ab", 1);
+  EXPECT_THAT(refusal([&] { return tool_->fail_over("s1", {}, false); }),
+              HasSubstr("no replica is alive and in sync"));
+}
+
+TEST_F(ClusterToolCallsTest, AReplicaInSyncIsAskedToTakeOver) {
+  const Nodes nodes = create("ab", 1);
+  PlayedNode& replica = *nodes[1];
+  change([&](Shard& shard) { shard.insync.push_back(replica.id); });
+  replica.set_on_failover([&] {
+    change([&](Shard& shard) {
+      shard.leader = replica.id;
+      shard.epoch = 2;
+    });
+  });
+  EXPECT_THAT(text_of(tool_->fail_over("s1", {}, false)), HasSubstr("leads shard s1 now, epoch 2"));
+  EXPECT_THAT(replica.failovers(), ElementsAre("CLUSTER FAILOVER"));
+}
+
+TEST_F(ClusterToolCallsTest, AReplicaThatIsNotInSyncTakesNothingOver) {
+  const Nodes nodes = create("ab", 1);
+  for (const bool is_forced : {false, true}) {
+    EXPECT_THAT(refusal([&] { return tool_->fail_over("s1", nodes[1]->address(), is_forced); }),
+                HasSubstr("not in sync"));
+  }
+  EXPECT_TRUE(nodes[1]->failovers().empty());
+}
+
+TEST_F(ClusterToolCallsTest, FromALeaderThatIsGoneAReplicaTakesOverByForce) {
+  const Nodes nodes = create("ab", 1);
+  PlayedNode& replica = *nodes[1];
+  change([&](Shard& shard) { shard.insync.push_back(replica.id); });
+  etcd_.remove(alive_prefix("test") + nodes[0]->id);
+  EXPECT_THAT(refusal([&] { return tool_->fail_over("s1", replica.address(), false); }),
+              HasSubstr("with --force"));
+  EXPECT_TRUE(replica.failovers().empty());
+  replica.set_on_failover([&] {
+    change([&](Shard& shard) {
+      shard.leader = replica.id;
+      shard.insync = {replica.id};
+      shard.epoch = 2;
+    });
+  });
+  EXPECT_THAT(text_of(tool_->fail_over("s1", replica.address(), true)),
+              HasSubstr("leads shard s1 now"));
+  EXPECT_THAT(replica.failovers(), ElementsAre("CLUSTER FAILOVER FORCE"));
+}
+
+TEST_F(ClusterToolCallsTest, ADocumentOfANewerVersionIsNotWrittenOver) {
+  const auto good = node('a');
+  etcd_.put(topology_key("test"), R"({"format":2})");
+  EXPECT_THAT(refusal([&] { return tool_->add(good->address(), ""); }), HasSubstr("newer version"));
+  EXPECT_THAT(refusal([&] { return tool_->create({good->address()}, 0); }),
+              HasSubstr("newer version"));
+}
+
+TEST_F(ClusterToolCallsTest, WithoutAClusterThereIsNothingToChange) {
+  const auto good = node('a');
+  EXPECT_THAT(refusal([&] { return tool_->add(good->address(), ""); }),
+              HasSubstr("there is no cluster 'test'"));
+  EXPECT_FALSE(tool_->status());
+}
+
+TEST_F(ClusterToolCallsTest, TheStatusTellsWhoIsThere) {
+  const Nodes nodes = create("ab", 0);
+  nodes[1]->stop();
+  etcd_.remove(alive_prefix("test") + nodes[1]->id);
+  const auto status = tool_->status();
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_THAT(status->alive, ElementsAre(nodes[0]->id));
+  ASSERT_EQ(status->facts.size(), 2U);
+  EXPECT_TRUE(status->facts[0]);
+  EXPECT_FALSE(status->facts[1]);
+}
+
+}  // namespace
+}  // namespace server::cluster
