@@ -9,15 +9,15 @@
 #include <deque>
 #include <mutex>
 #include <set>
-#include <span>
 #include <string_view>
 #include <thread>
 
 #include "persistence/journal.h"
 #include "server/base/config/config.h"
 #include "server/base/process/start_thread.h"
-#include "server/base/transport/stream.h"
-#include "server/replication/replica/replica_socket.h"
+#include "server/base/process/waker.h"
+#include "server/base/transport/resp_client.h"
+#include "server/base/transport/tls.h"
 
 namespace server::cluster {
 namespace {
@@ -25,18 +25,12 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr size_t kCallsMax = 16;
-constexpr size_t kPeerLineBytesMax = size_t{4} << 10;
-constexpr size_t kPeerReadBytes = size_t{4} << 10;
 
 std::string command_of(const std::vector<std::string>& words) {
   const std::vector<std::string_view> views(words.begin(), words.end());
   std::string command;
   persistence::append_command(command, views);
   return command;
-}
-
-int64_t left_ms(SteadyClock::time_point end) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(end - SteadyClock::now()).count();
 }
 
 }  // namespace
@@ -99,8 +93,8 @@ class Peers::Link {
       lock.unlock();
       // A call whose time limit has passed is not sent. It may have waited for an earlier call that
       // was not answered.
-      auto line = left_ms(call.end) > 0 ? ask(call.command) : std::nullopt;
-      if (!line) socket_.reset();
+      auto line = call.end > SteadyClock::now() ? ask(call.command) : std::nullopt;
+      if (!line) link_.reset();
       answer(std::move(call.handler), std::move(line));
     }
   }
@@ -109,46 +103,28 @@ class Peers::Link {
     const auto end = SteadyClock::now() + limit_;
     // The peer may have closed a link that was kept after an earlier call. So a failure on such a
     // link is followed by an attempt on a new one.
-    if (socket_ != nullptr) {
-      if (auto line = exchange(command, end)) return line;
+    if (link_) {
+      link_->end_at(end);
+      if (auto line = exchange(command)) return line;
     }
-    if (!connect(end)) return std::nullopt;
-    return exchange(command, end);
+    if (is_ending_ || !connect(end)) return std::nullopt;
+    return exchange(command);
   }
 
   bool connect(SteadyClock::time_point end) {
-    socket_ = std::make_unique<ReplicaSocket>(waker_);
-    received_.clear();
-    const bool is_encrypted = config_.flag(OptionId::kTlsReplication);
-    const ReplicaSocket::Target target{address_.first, address_.second,
-                                       is_encrypted ? tls_ : nullptr};
-    if (left_ms(end) <= 0 || !socket_->connect(target, left_ms(end))) return false;
-    const std::string password = config_.text(OptionId::kMasterAuth);
-    if (password.empty()) return true;
-    std::vector<std::string> words{"AUTH"};
-    if (std::string user = config_.text(OptionId::kMasterUser); !user.empty()) {
-      words.push_back(std::move(user));
-    }
-    words.push_back(password);
-    const auto line = exchange(command_of(words), end);
-    return line && line->starts_with('+');
+    link_.emplace(limit_, &waker_);
+    link_->end_at(end);
+    ClientSocket::Target target{.host = address_.first, .port = address_.second};
+    target.uses_tls = config_.flag(OptionId::kTlsReplication) && tls_ != nullptr;
+    if (target.uses_tls) target.tls = tls_->client_context();
+    return link_->connect(target) && link_->authenticate(config_.text(OptionId::kMasterUser),
+                                                         config_.text(OptionId::kMasterAuth));
   }
 
-  std::optional<std::string> exchange(const std::string& command, SteadyClock::time_point end) {
-    if (is_ending_ || !socket_->send(command)) return std::nullopt;
-    std::vector<char> room(kPeerReadBytes + Stream::kExtraBytesMax);
-    for (;;) {
-      if (const size_t at = received_.find("\r\n"); at != std::string::npos) {
-        std::string line = received_.substr(0, at);
-        received_.erase(0, at + 2);
-        return line;
-      }
-      const int64_t wait_ms = left_ms(end);
-      if (wait_ms <= 0 || is_ending_ || received_.size() > kPeerLineBytesMax) return std::nullopt;
-      const auto count = socket_->receive(room, wait_ms);
-      if (!count) return std::nullopt;
-      received_.append(room.data(), *count);
-    }
+  std::optional<std::string> exchange(const std::string& command) {
+    if (!link_->send(command)) return std::nullopt;
+    auto line = link_->read_line();
+    return line ? std::optional(*std::move(line)) : std::nullopt;
   }
 
   boost::asio::io_context& io_;
@@ -160,10 +136,8 @@ class Peers::Link {
   std::condition_variable has_calls_;
   std::deque<Call> calls_;
   std::atomic<bool> is_ending_{false};
-  // Only this link's thread uses socket_ and received_.
   Waker waker_;
-  std::unique_ptr<ReplicaSocket> socket_;
-  std::string received_;
+  std::optional<RespClient> link_;  // only this link's thread uses link_
   std::thread thread_;  // the last member, so that the thread starts after all others exist
 };
 

@@ -10,18 +10,15 @@
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once
 
-#include <openssl/ossl_typ.h>
-
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/result.h"
 #include "protocol/reply.h"
-#include "protocol/reply_parser.h"
+#include "server/base/transport/resp_client.h"
 #include "server/cluster/cluster_counters.h"
 #include "server/cluster/election/node_file.h"
 #include "server/cluster_tool/plan.h"
@@ -43,37 +40,22 @@ class NodeClient {
   // Connects and authenticates. Errors: the address and the reason why it cannot be reached, a
   // wrong password, certificate or key files that cannot be used.
   static core::Result<NodeClient> connect(const Address& address, const NodeAccess& access);
-  ~NodeClient();
-  NodeClient(NodeClient&& other) noexcept;
-  NodeClient& operator=(NodeClient&&) = delete;
 
   // Sends a command and returns its reply. Errors: no answer in time, and errors that the server
   // returns.
   core::Result<protocol::Reply> call(const std::vector<std::string>& words);
-  // For a command whose reply is not RESP: send() sends the command, and read_some() reads some
-  // bytes of the reply. Errors: the connection has ended, or nothing was received in time.
+  // For a command whose reply is not RESP: send() sends the command. read_line() and read_some()
+  // read the reply as those of RespClient do.
   core::Result<> send(const std::vector<std::string>& words);
+  core::Result<std::string> read_line();
   core::Result<std::string> read_some();
 
  private:
-  struct TlsEnd {
-    void operator()(SSL* tls) const;
-  };
-
-  NodeClient(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {}
+  explicit NodeClient(std::string name);
   core::Error failure(std::string_view why) const;
-  core::Result<> begin_tls(const NodeAccess& access);
-  core::Result<> authenticate(const NodeAccess& access);
-  // These functions work like send() and recv(), with or without TLS.
-  int64_t write(std::string_view bytes);
-  int64_t read(char* room, size_t size);
-  std::string last_failure() const;
 
-  int descriptor_;
-  std::unique_ptr<SSL, TlsEnd> tls_;  // the TLS session; null without TLS
   std::string name_;
-  std::string input_;
-  protocol::ReplyParser parser_;
+  RespClient link_;
 };
 
 // The state that a server reports about itself.

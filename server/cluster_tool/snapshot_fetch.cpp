@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -18,53 +17,26 @@
 namespace server::cluster {
 namespace {
 
-constexpr size_t kLineBytesMax = 4096;
 constexpr size_t kShownBytesMax = 200;
 
-// Reads the answer to PSYNC from the socket: some lines of text, followed by the snapshot.
-class Reply {
- public:
-  explicit Reply(NodeClient& client) : client_(client) {}
+// Returns the next line of the answer to PSYNC. Empty lines only keep the connection alive.
+core::Result<std::string> next_line(NodeClient& client) {
+  auto line = client.read_line();
+  while (line && line->empty()) line = client.read_line();
+  return line;
+}
 
-  // Returns the next line without its end. Empty lines only keep the connection alive.
-  core::Result<std::string> line() {
-    while (true) {
-      const size_t end = bytes_.find('\n');
-      if (end != std::string::npos) {
-        std::string text = bytes_.substr(0, end);
-        bytes_.erase(0, end + 1);
-        if (text.ends_with('\r')) text.pop_back();
-        if (!text.empty()) {
-          return core::Result<std::string>(boost::system::in_place_value, std::move(text));
-        }
-        continue;
-      }
-      if (bytes_.size() > kLineBytesMax) return core::Error{"ERR a line of the reply is too long"};
-      auto more = client_.read_some();
-      if (!more) return more;
-      bytes_ += *more;
-    }
+// Writes the next `size` bytes of the answer to the file.
+core::Result<> save(NodeClient& client, uint64_t size, persistence::AppendFile& file) {
+  while (size > 0) {
+    auto bytes = client.read_some();
+    if (!bytes) return bytes.error();
+    bytes->resize(static_cast<size_t>(std::min<uint64_t>(size, bytes->size())));
+    if (auto written = file.write(*bytes); !written) return written;
+    size -= bytes->size();
   }
-
-  core::Result<> save(uint64_t size, persistence::AppendFile& file) {
-    while (size > 0) {
-      if (bytes_.empty()) {
-        auto more = client_.read_some();
-        if (!more) return more.error();
-        bytes_ = *std::move(more);
-      }
-      bytes_.resize(static_cast<size_t>(std::min<uint64_t>(size, bytes_.size())));
-      if (auto written = file.write(bytes_); !written) return written;
-      size -= bytes_.size();
-      bytes_.clear();
-    }
-    return file.sync();
-  }
-
- private:
-  NodeClient& client_;
-  std::string bytes_;
-};
+  return file.sync();
+}
 
 core::Error unexpected(const Address& address, const std::string& line) {
   return {fmt::format("ERR {}: it does not send its snapshot: {}", address.text(),
@@ -105,18 +77,17 @@ core::Result<uint64_t> count_keys(persistence::FileSystem& files, const std::str
 core::Result<FetchedSnapshot> fetch_into(persistence::FileSystem& files, const Address& address,
                                          NodeClient& client, const std::string& path) {
   if (auto sent = client.send({"PSYNC", "?", "-1"}); !sent) return sent.error();
-  Reply reply(client);
-  const auto first = reply.line();
+  const auto first = next_line(client);
   if (!first) return first.error();
   auto fetched = parse_position(*first);
   if (!fetched) return unexpected(address, *first);
-  const auto second = reply.line();
+  const auto second = next_line(client);
   if (!second) return second.error();
   const auto size = parse_size(*second);
   if (!size) return unexpected(address, *second);
   auto file = files.open_append(path, persistence::OpenMode::kCreate);
   if (!file) return file.error();
-  if (auto saved = reply.save(*size, **file); !saved) return saved.error();
+  if (auto saved = save(client, *size, **file); !saved) return saved.error();
   fetched->bytes = *size;
   const auto keys = count_keys(files, path);
   if (!keys) return keys.error();

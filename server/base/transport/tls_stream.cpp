@@ -4,6 +4,7 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -119,9 +120,14 @@ bool TlsStream::goes_on_after(int result) {
     case SSL_ERROR_WANT_READ:
       return true;
     case SSL_ERROR_SSL: {
+      const unsigned long code = ERR_peek_last_error();
       char text[256];
-      ERR_error_string_n(ERR_peek_last_error(), text, sizeof text);
+      ERR_error_string_n(code, text, sizeof text);
       failure_ = text;
+      if (side_ == Side::kClient && ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+        failure_ += ": ";
+        failure_ += X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get()));
+      }
       return false;
     }
     default:

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "core/clock.h"
 #include "persistence/files/file_system.h"
 #include "server/base/config/config.h"
 #include "server/base/log/log.h"
+#include "server/base/transport/tls.h"
 #include "server/durability/data/file_names.h"
 #include "server/durability/durability.h"
 #include "server/durability/loading/data_replacer.h"
@@ -24,7 +26,7 @@ namespace {
 
 constexpr size_t kReceiveBytes = size_t{256} << 10;
 // Longest wait for bytes. After it, the session checks the clock and whether it was cancelled.
-constexpr int64_t kStepMs = 100;
+constexpr std::chrono::milliseconds kStep{100};
 constexpr int64_t kKeepAliveEveryUs = core::kSecondUs;
 
 // Returns whether the append log of this server records the applied stream. If not, the link counts
@@ -51,7 +53,7 @@ ReplicaSession::ReplicaSession(const Parts& parts, const Surroundings& surroundi
     : parts_(parts),
       surroundings_(surroundings),
       figures_(surroundings.figures),
-      socket_(surroundings.waker),
+      socket_(&surroundings.waker),
       received_(kReceiveBytes, '\0'),
       snapshot_path_(received_snapshot()),
       log_(parts.durability) {}
@@ -89,13 +91,21 @@ ReplicaProtocol::Request ReplicaSession::request_of(const Target& target) const 
   return request;
 }
 
+core::Result<> ReplicaSession::connect(const Target& target) {
+  ClientSocket::Target leader{.host = target.host, .port = target.port};
+  leader.source_address = parts_.config.text(OptionId::kBindSourceAddr);
+  leader.uses_tls = parts_.config.flag(OptionId::kTlsReplication) && parts_.tls != nullptr;
+  if (leader.uses_tls) leader.tls = parts_.tls->client_context();
+  const std::chrono::seconds timeout(parts_.config.integer(OptionId::kReplTimeout));
+  auto connected = socket_.connect(leader, timeout);
+  if (connected) return connected;
+  return core::Error{fmt::format("connect to '{}': {}{}", target.host, connected.error().message,
+                                 leader.uses_tls ? " (tls-replication)" : "")};
+}
+
 core::Error ReplicaSession::run(const Target& target) {
   figures_.state = ReplicaLinkState::kConnecting;
-  const int64_t timeout_ms = parts_.config.integer(OptionId::kReplTimeout) * 1000;
-  const bool is_encrypted = parts_.config.flag(OptionId::kTlsReplication);
-  const ReplicaSocket::Target leader{target.host, target.port, is_encrypted ? parts_.tls : nullptr,
-                                     parts_.config.text(OptionId::kBindSourceAddr)};
-  if (auto connected = socket_.connect(leader, timeout_ms); !connected) return connected.error();
+  if (auto connected = connect(target); !connected) return connected.error();
   if (!surroundings_.is_wanted()) return {"the role has changed"};
   figures_.state = ReplicaLinkState::kHandshake;
   figures_.last_received_us = now_us();
@@ -129,9 +139,9 @@ core::Result<> ReplicaSession::step() {
   link_->tick(now_us());
   if (auto handled = handle_events(); !handled) return handled;
   if (auto sent = socket_.send(link_->take_output()); !sent) return sent;
-  const auto count = socket_.receive(received_, kStepMs);
+  const auto count = socket_.receive(received_, kStep);
   // The waker must be drained before the flags that it signals are read.
-  if (count && *count == 0) surroundings_.waker.wait(0);
+  if (count && *count == 0) surroundings_.waker.drain();
   if (auto wanted = check_wanted(); !wanted) return wanted;
   if (!count) return count.error();
   if (*count == 0) return {};
@@ -145,7 +155,7 @@ core::Result<> ReplicaSession::wait_for_own_log() {
   send_keep_alive();
   link_->tick(now_us());
   if (auto sent = socket_.send(link_->take_output()); !sent) return sent;
-  surroundings_.waker.wait(kStepMs);
+  surroundings_.waker.wait(kStep.count());
   return check_wanted();
 }
 

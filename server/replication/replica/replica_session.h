@@ -17,11 +17,12 @@
 #include <string>
 
 #include "core/result.h"
+#include "server/base/process/waker.h"
+#include "server/base/transport/client_socket.h"
 #include "server/replication/replica/link_failures.h"
 #include "server/replication/replica/replica_log.h"
 #include "server/replication/replica/replica_parts.h"
 #include "server/replication/replica/replica_protocol.h"
-#include "server/replication/replica/replica_socket.h"
 #include "server/replication/replica/snapshot_space.h"
 #include "server/session/replayer.h"
 
@@ -67,6 +68,7 @@ class ReplicaSession {
   LinkFailures::Kind failure_kind() const;
 
  private:
+  core::Result<> connect(const Target& target);
   ReplicaProtocol::Request request_of(const Target& target) const;
   void list_link(const Target& target);
   core::Result<> step();
@@ -91,7 +93,7 @@ class ReplicaSession {
   const Parts parts_;
   const Surroundings surroundings_;
   ReplicaFigures& figures_;
-  ReplicaSocket socket_;
+  ClientSocket socket_;
   std::shared_ptr<Session> session_;  // represents the link in CLIENT LIST and CLIENT KILL
   std::optional<ReplicaProtocol> link_;
   std::string received_;  // buffer for receive()

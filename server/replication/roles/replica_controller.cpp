@@ -14,9 +14,9 @@
 #include "server/base/config/config.h"
 #include "server/base/log/log.h"
 #include "server/base/process/start_thread.h"
+#include "server/base/process/waker.h"
 #include "server/replication/replica/link_failures.h"
 #include "server/replication/replica/replica_session.h"
-#include "server/replication/replica/replica_socket.h"
 #include "server/replication/roles/failover.h"
 #include "server/replication/stream/replication.h"
 
@@ -145,7 +145,7 @@ void ReplicaController::retry_soon() {
 void ReplicaController::run() {
   for (;;) {
     // The waker must be drained before the flags that it signals are read.
-    waker_->wait(0);
+    waker_->drain();
     if (is_stopping_) return;
     std::optional<Target> target;
     uint64_t generation = 0;

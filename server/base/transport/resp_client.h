@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+//
+// RespClient: sends commands to another server by RESP, and waits for the replies.
+//
+// Invariants: each wait for the server ends after the step's timeout, at the deadline of end_at(),
+// or at Waker::wake(). After an error the connection must no longer be used. A line and a reply
+// are limited in size, so a server cannot fill the memory.
+// Thread safety: none, apart from Waker::wake().
+// Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "protocol/reply.h"
+#include "protocol/reply_parser.h"
+#include "server/base/transport/client_socket.h"
+
+namespace server {
+
+// Limits on the size of a line of text, without its end, and of an element of a reply.
+inline constexpr size_t kReplyLineBytesMax = size_t{4} << 10;
+inline constexpr size_t kReplyBytesMax = size_t{4} << 20;
+
+class RespClient {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `step` is the timeout of each wait. `waker` ends waits if it is not null. It must outlive the
+  // client.
+  explicit RespClient(std::chrono::milliseconds step, Waker* waker = nullptr)
+      : socket_(waker), step_(step) {}
+
+  // After this call, no wait lasts beyond `deadline`.
+  void end_at(Clock::time_point deadline) { deadline_ = deadline; }
+
+  // The errors of all functions are the reason, without the server's name and without an error
+  // code. All functions may fail because the connection fails or is closed, or because the server
+  // does not answer in time.
+  core::Result<> connect(const ClientSocket::Target& target);
+  // Authenticates by AUTH. Does nothing if `password` is empty. `user` is empty for the default
+  // user. Errors: also the server's error.
+  core::Result<> authenticate(const std::string& user, const std::string& password);
+  core::Result<> send(std::string_view bytes);
+  core::Result<> send_command(const std::vector<std::string>& words);
+
+  // Returns the next reply. An error that the server returns is a reply, too. Errors: also bytes
+  // that are not RESP, and a reply that is too large.
+  core::Result<protocol::Reply> read_reply();
+  // Returns the next line without its end, which is "\n" or "\r\n". Errors: also a line that is too
+  // long.
+  core::Result<std::string> read_line();
+  // Returns the received bytes, at least one.
+  core::Result<std::string> read_some();
+
+ private:
+  std::chrono::milliseconds wait_limit() const;
+  core::Result<> receive_more();
+
+  ClientSocket socket_;
+  std::chrono::milliseconds step_;
+  std::optional<Clock::time_point> deadline_;
+  protocol::ReplyParser parser_;
+  std::string input_;  // the received bytes that no reply and no line has used yet
+};
+
+}  // namespace server
