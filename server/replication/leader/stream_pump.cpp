@@ -2,8 +2,6 @@
 #include "server/replication/leader/stream_pump.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -15,10 +13,7 @@ constexpr size_t kPumpBytes = size_t{256} << 10;
 }  // namespace
 
 StreamPump::StreamPump(Backlog& backlog, const core::Clock& clock)
-    : backlog_(backlog),
-      clock_(clock),
-      wake_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      buffer_(kPumpBytes) {}
+    : backlog_(backlog), clock_(clock), buffer_(kPumpBytes) {}
 
 StreamPump::Outcome StreamPump::pump(const std::vector<Flow>& flows) {
   Outcome outcome;
@@ -53,9 +48,7 @@ StreamPump::Outcome StreamPump::pump(const std::vector<Flow>& flows) {
 }
 
 void StreamPump::wake() {
-  if (!is_asleep_.exchange(false)) return;
-  const uint64_t one = 1;
-  (void)!::write(wake_event_.get(), &one, sizeof one);
+  if (is_asleep_.exchange(false)) waker_.wake();
 }
 
 void StreamPump::interrupt() {
@@ -81,12 +74,11 @@ void StreamPump::sleep(const std::vector<Flow>& flows, int timeout_ms,
     is_asleep_ = false;
     return;
   }
-  std::vector<pollfd> waited{{wake_event_.get(), POLLIN, 0}};
+  std::vector<pollfd> waited{{waker_.descriptor(), POLLIN, 0}};
   for (const LinkPtr& link : blocked_) waited.push_back({link->socket.get(), POLLOUT, 0});
   (void)::poll(waited.data(), waited.size(), timeout_ms);
   is_asleep_ = false;
-  uint64_t count = 0;
-  (void)!::read(wake_event_.get(), &count, sizeof count);
+  waker_.drain();
 }
 
 }  // namespace server

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "server/base/process/waker.h"
 #include "server/replication/leader/replica_sender.h"
 #include "server/replication/stream/backlog.h"
 
@@ -58,7 +59,7 @@ class StreamPump {
 
   Backlog& backlog_;
   const core::Clock& clock_;
-  const Descriptor wake_event_;
+  Waker waker_;
   std::atomic<bool> is_asleep_{false};
   std::vector<char> buffer_;
   // Replicas whose sockets accepted no more bytes in the last pump().
