@@ -16,15 +16,17 @@
 #include "core/bloom/layouts.h"
 #include "core/clock.h"
 #include "persistence/bulk/filter_file.h"
+#include "server/base/log/progress_line.h"
 #include "server/base/process/compatibility.h"
 #include "server/base/process/memory_monitor.h"
 #include "server/tools/build_options.h"
-#include "server/tools/progress_bar.h"
 #include "server/tools/signal_cleanup.h"
 
 namespace server {
 namespace {
 
+using persistence::BuildProgress;
+using persistence::BuildStep;
 using persistence::FilterFileFigures;
 using persistence::FilterFileRequest;
 
@@ -53,13 +55,34 @@ void report(const BuildOptions& options, const FilterFileFigures& figures, doubl
       double(std::clock()) / CLOCKS_PER_SEC);
 }
 
+std::string_view name_of(BuildStep step) {
+  switch (step) {
+    case BuildStep::kCount:
+      return "counting";
+    case BuildStep::kAdd:
+      return "adding  ";
+    case BuildStep::kWrite:
+      return "writing ";
+  }
+  return {};
+}
+
+// Shows the completed share if the amount of work is known, otherwise the work done so far.
+void show_progress(ProgressLine& line, const BuildProgress& progress) {
+  std::string details = fmt::format("{:.1f} M items", double(progress.record_count) / 1e6);
+  double share = -1;
+  if (progress.total_bytes == 0) {
+    details = fmt::format("{} MB  {}", progress.done_bytes / 1'000'000, details);
+  } else {
+    share = double(progress.done_bytes) / double(progress.total_bytes);
+  }
+  line.show(name_of(progress.step), share, details);
+}
+
 int build(const BuildOptions& options) {
   const core::SystemClock clock;
   const int64_t start_us = clock.monotonic_us();
-  ProgressBar bar(clock, [](std::string_view text) {
-    fmt::print(stderr, "{}", text);
-    std::fflush(stderr);
-  });
+  ProgressLine line = ProgressLine::on_terminal(clock);
   FilterFileRequest request;
   request.path = options.path;
   request.key = options.key;
@@ -69,11 +92,7 @@ int build(const BuildOptions& options) {
   request.server_version = kCompatibleRedisVersion;
   request.created_at_s = clock.wall_ms() / 1000;
   request.process_id = ::getpid();
-  if (::isatty(STDERR_FILENO) == 1) {
-    request.on_progress = [&bar](const persistence::BuildProgress& progress) {
-      bar.show(progress);
-    };
-  }
+  request.on_progress = [&line](const BuildProgress& progress) { show_progress(line, progress); };
   const std::string temporary = temporary_filter_file(request);
   const SignalCleanup cleanup(temporary);
   const MemoryMonitor memory;
@@ -81,7 +100,7 @@ int build(const BuildOptions& options) {
   persistence::DescriptorStream items(STDIN_FILENO, "standard input");
   const auto built = persistence::build_filter_file(
       {persistence::posix_file_system(), memory, team}, items, request);
-  bar.clear();
+  line.clear();
   if (!built) return refuse(built.error().message);
   const double seconds = double(std::max<int64_t>(1, clock.monotonic_us() - start_us)) / 1e6;
   report(options, *built, seconds, team.size());

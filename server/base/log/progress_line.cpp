@@ -44,7 +44,7 @@ ProgressLine ProgressLine::on_terminal(const core::Clock& clock) {
           }};
 }
 
-void ProgressLine::show(std::string_view work, double share) {
+void ProgressLine::show(std::string_view work, double share, std::string_view details) {
   if (!write_) return;
   const int64_t now_us = clock_.monotonic_us();
   const bool is_new = work_ != work;
@@ -52,7 +52,9 @@ void ProgressLine::show(std::string_view work, double share) {
   if (is_new) begun_us_ = now_us;
   work_ = work;
   next_us_ = now_us + kShownEveryUs;
-  std::string text = fmt::format("{}{} {}", kWipe, work, progress_bar_text(share));
+  std::string text = fmt::format("{}{}", kWipe, work);
+  if (share >= 0) text += fmt::format(" {}", progress_bar_text(share));
+  if (!details.empty()) text += fmt::format("  {}", details);
   const auto elapsed_us = static_cast<double>(now_us - begun_us_);
   if (elapsed_us >= kSilentUs && share > 0 && share < 1) {
     const double left_s = elapsed_us / core::kSecondUs * (1 - share) / share;

@@ -32,8 +32,9 @@ class ProgressLine {
   static ProgressLine on_terminal(const core::Clock& clock);
 
   // Shows the progress. `work` names the work, such as "loading". `share` is its completed
-  // fraction, from 0 to 1.
-  void show(std::string_view work, double share);
+  // fraction, from 0 to 1; below 0 if it is unknown. `details` follow the bar if they are not
+  // empty.
+  void show(std::string_view work, double share, std::string_view details = {});
   void clear();
 
  private:

@@ -38,6 +38,16 @@ TEST(ProgressLine, TellsTheTimeLeftOnceItCanBeKnown) {
   EXPECT_EQ(shown, "\r\x1b[Kloading [==============================] 100 %");
 }
 
+TEST(ProgressLine, DetailsFollowTheBar) {
+  HandClock clock;
+  std::string shown;
+  ProgressLine line(clock, [&](std::string_view text) { shown = text; });
+  line.show("adding", 0.5, "1.2 M items");
+  EXPECT_EQ(shown, "\r\x1b[Kadding [===============               ]  50 %  1.2 M items");
+  line.show("counting", -1, "7 MB");
+  EXPECT_EQ(shown, "\r\x1b[Kcounting  7 MB") << "the share is unknown";
+}
+
 TEST(ProgressLine, WritesTenTimesASecondAndEachNewWork) {
   HandClock clock;
   std::vector<std::string> written;
