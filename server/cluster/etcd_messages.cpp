@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "core/base64.h"
 #include "core/number.h"
 #include "core/printable.h"
+#include "server/cluster/json_fields.h"
 
 namespace server::cluster {
 namespace {
@@ -20,77 +20,39 @@ namespace json = boost::json;
 
 constexpr size_t kMessageBytesMax = 300;
 
-// Exception that is thrown and caught in this file only. With it, the functions that read nested
-// values need not return errors.
-struct BadReply {
-  std::string text;
-};
-
-[[noreturn]] void refuse(std::string_view name, std::string_view wanted) {
-  throw BadReply{fmt::format("'{}' is no {}", name, wanted)};
-}
-
-// Returns null if the object has no such member. etcd omits members whose value is zero.
-const json::value* find_in(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value == nullptr || value->is_null() ? nullptr : value;
-}
-
-const json::object* object_in(const json::object& object, std::string_view name) {
-  const json::value* value = find_in(object, name);
-  if (value == nullptr) return nullptr;
-  if (const json::object* inner = value->if_object()) return inner;
-  refuse(name, "object");
-}
-
-const json::array* array_in(const json::object& object, std::string_view name) {
-  const json::value* value = find_in(object, name);
-  if (value == nullptr) return nullptr;
-  if (const json::array* items = value->if_array()) return items;
-  refuse(name, "array");
-}
-
-std::string_view text_in(const json::object& object, std::string_view name) {
-  const json::value* value = find_in(object, name);
-  if (value == nullptr) return {};
-  if (const json::string* text = value->if_string()) return {text->data(), text->size()};
-  refuse(name, "string");
+// etcd omits members whose value is zero or empty, so no member is required here.
+std::string text_in(const json::object& object, std::string_view name) {
+  return JsonField(object, name).text_or("");
 }
 
 std::string bytes_in(const json::object& object, std::string_view name) {
   if (auto bytes = core::decode_base64(text_in(object, name))) return *std::move(bytes);
-  refuse(name, "base64");
-}
-
-bool flag_in(const json::object& object, std::string_view name) {
-  const json::value* value = find_in(object, name);
-  if (value == nullptr) return false;
-  if (const bool* flag = value->if_bool()) return *flag;
-  refuse(name, "boolean");
+  refuse_json(name, "base64");
 }
 
 // The JSON form of protobuf writes 64-bit numbers as text, but a plain number is also accepted.
 uint64_t number_in(const json::object& object, std::string_view name) {
-  const json::value* value = find_in(object, name);
-  if (value == nullptr) return 0;
-  std::optional<int64_t> number;
-  if (const json::string* text = value->if_string()) {
-    number = core::parse_int64({text->data(), text->size()});
-  } else if (const int64_t* plain = value->if_int64()) {
-    number = *plain;
-  }
-  if (!number || *number < 0) refuse(name, "number from 0 to 2^63-1");
+  const JsonField field(object, name);
+  if (!field.exists() || !field.value().is_string()) return field.number_or(0);
+  const auto number = core::parse_int64(field.text());
+  if (!number || *number < 0) refuse_json(name, "number from 0 to 2^63-1");
   return static_cast<uint64_t>(*number);
 }
 
-uint64_t revision_of(const json::object& reply) {
-  const json::object* header = object_in(reply, "header");
-  return header == nullptr ? 0 : number_in(*header, "revision");
+// Reads each object of an array into `items`.
+template <class Item>
+void read_items(const json::object& object, std::string_view name,
+                Item (*read)(const json::object&), std::vector<Item>& items) {
+  const JsonField field(object, name);
+  if (!field.exists()) return;
+  for (const json::value& item : field.array()) {
+    items.push_back(read(JsonField(item, name).object()));
+  }
 }
 
-const json::object& as_item(const json::value& value, std::string_view name) {
-  if (const json::object* object = value.if_object()) return *object;
-  refuse(name, "array of objects");
+uint64_t revision_of(const json::object& reply) {
+  const JsonField header(reply, "header");
+  return header.exists() ? number_in(header.object(), "revision") : 0;
 }
 
 EtcdKeyValue key_value(const json::object& object) {
@@ -107,33 +69,26 @@ EtcdRangeReply range_reply(const json::object& object) {
   EtcdRangeReply reply;
   reply.revision = revision_of(object);
   reply.count = number_in(object, "count");
-  if (const json::array* kvs = array_in(object, "kvs")) {
-    for (const json::value& kv : *kvs) reply.kvs.push_back(key_value(as_item(kv, "kvs")));
-  }
+  read_items(object, "kvs", key_value, reply.kvs);
   return reply;
 }
 
 EtcdRangeReply operation_reply(const json::object& object) {
-  if (const json::object* range = object_in(object, "response_range")) return range_reply(*range);
+  const JsonField range(object, "response_range");
+  if (range.exists()) return range_reply(range.object());
   EtcdRangeReply reply;
-  if (const json::object* put = object_in(object, "response_put")) {
-    reply.revision = revision_of(*put);
-  }
+  const JsonField put(object, "response_put");
+  if (put.exists()) reply.revision = revision_of(put.object());
   return reply;
 }
 
 EtcdTxnReply txn_reply(const json::object& object) {
   EtcdTxnReply reply;
-  if (const json::object* header = object_in(object, "header")) {
-    reply.cluster_id = text_in(*header, "cluster_id");
-  }
+  const JsonField header(object, "header");
+  if (header.exists()) reply.cluster_id = text_in(header.object(), "cluster_id");
   reply.revision = revision_of(object);
-  reply.succeeded = flag_in(object, "succeeded");
-  if (const json::array* responses = array_in(object, "responses")) {
-    for (const json::value& response : *responses) {
-      reply.responses.push_back(operation_reply(as_item(response, "responses")));
-    }
-  }
+  reply.succeeded = JsonField(object, "succeeded").flag_or(false);
+  read_items(object, "responses", operation_reply, reply.responses);
   return reply;
 }
 
@@ -143,40 +98,34 @@ EtcdLeaseReply lease_reply(const json::object& object) {
 
 EtcdEvent event_of(const json::object& object) {
   EtcdEvent event;
-  const std::string_view type = text_in(object, "type");
+  const std::string type = text_in(object, "type");
   event.deleted = type == "DELETE";
-  if (!event.deleted && !type.empty() && type != "PUT") refuse("type", "PUT or DELETE");
-  const json::object* kv = object_in(object, "kv");
-  if (kv == nullptr) refuse("kv", "object");
-  event.kv = key_value(*kv);
+  if (!event.deleted && !type.empty() && type != "PUT") refuse_json("type", "PUT or DELETE");
+  event.kv = key_value(JsonField(object, "kv").object());
   return event;
 }
 
 EtcdWatchReply watch_reply(const json::object& object) {
   EtcdWatchReply reply;
   reply.revision = revision_of(object);
-  reply.created = flag_in(object, "created");
-  reply.canceled = flag_in(object, "canceled");
+  reply.created = JsonField(object, "created").flag_or(false);
+  reply.canceled = JsonField(object, "canceled").flag_or(false);
   reply.compact_revision = number_in(object, "compact_revision");
   reply.cancel_reason =
       core::printable(text_in(object, "cancel_reason").substr(0, kMessageBytesMax));
-  if (const json::array* events = array_in(object, "events")) {
-    for (const json::value& event : *events) {
-      reply.events.push_back(event_of(as_item(event, "events")));
-    }
-  }
+  read_items(object, "events", event_of, reply.events);
   return reply;
 }
 
 // In an error of a stream, `error` is an object with the code and the message. In other errors,
 // `error` is a text, and the code is a member of the reply itself.
 EtcdError error_of(const json::object& reply) {
-  const json::value* nested = find_in(reply, "error");
-  const json::object& object =
-      nested != nullptr && nested->is_object() ? nested->get_object() : reply;
-  const json::value* code = find_in(object, "code");
-  if (code == nullptr) code = find_in(object, "grpc_code");
-  const int64_t* number = code == nullptr ? nullptr : code->if_int64();
+  const JsonField nested(reply, "error");
+  const bool is_nested = nested.exists() && nested.value().is_object();
+  const json::object& object = is_nested ? nested.object() : reply;
+  JsonField code(object, "code");
+  if (!code.exists()) code = JsonField(object, "grpc_code");
+  const int64_t* number = code.exists() ? code.value().if_int64() : nullptr;
   constexpr int64_t kLastCode = 16;
   EtcdError error{EtcdCode::kUnknown, {}};
   if (number != nullptr && *number > 0 && *number <= kLastCode) {
@@ -186,25 +135,9 @@ EtcdError error_of(const json::object& reply) {
   return error;
 }
 
-// Parses a JSON object with the function `read`. Errors: the errors that `read` throws, and a text
-// that is no JSON object.
 template <class Read>
-auto parse_reply(std::string_view text, Read read)
-    -> core::Result<decltype(read(std::declval<const json::object&>()))> {
-  const auto refusal = [](std::string_view fault) {
-    return core::Error{fmt::format("ERR etcd's reply: {}", fault)};
-  };
-  if (text.size() > kEtcdReplyBytesMax) return refusal("too large");
-  boost::system::error_code failed;
-  const json::value value = json::parse(text, failed);
-  if (failed) return refusal("not JSON: " + failed.message());
-  const json::object* object = value.if_object();
-  if (object == nullptr) return refusal("no JSON object");
-  try {
-    return {boost::system::in_place_value, read(*object)};
-  } catch (const BadReply& bad) {
-    return refusal(bad.text);
-  }
+auto parse_reply(std::string_view text, Read read) {
+  return parse_json("etcd's reply", text, kEtcdReplyBytesMax, read);
 }
 
 json::string base64(std::string_view bytes) {
@@ -326,16 +259,14 @@ core::Result<EtcdTxnReply> parse_etcd_txn(std::string_view json) {
 core::Result<EtcdLeaseReply> parse_etcd_grant(std::string_view json) {
   return parse_reply(json, [](const json::object& reply) {
     const EtcdLeaseReply granted = lease_reply(reply);
-    if (granted.lease == 0) refuse("ID", "lease");
+    if (granted.lease == 0) refuse_json("ID", "lease");
     return granted;
   });
 }
 
 core::Result<EtcdLeaseReply> parse_etcd_keep_alive(std::string_view json) {
   return parse_reply(json, [](const json::object& reply) {
-    const json::object* result = object_in(reply, "result");
-    if (result == nullptr) refuse("result", "object");
-    return lease_reply(*result);
+    return lease_reply(JsonField(reply, "result").object());
   });
 }
 
@@ -346,22 +277,20 @@ core::Result<EtcdRevokeReply> parse_etcd_revoke(std::string_view json) {
 
 core::Result<std::string> parse_etcd_token(std::string_view json) {
   return parse_reply(json, [](const json::object& reply) {
-    const std::string_view token = text_in(reply, "token");
+    std::string token = text_in(reply, "token");
     // The token must be printable, because it becomes a line of an HTTP header.
     if (token.empty() || std::ranges::any_of(token, [](char c) { return c <= ' ' || c > '~'; })) {
-      refuse("token", "token");
+      refuse_json("token", "token");
     }
-    return std::string(token);
+    return token;
   });
 }
 
 core::Result<std::variant<EtcdWatchReply, EtcdError>> parse_etcd_watch(std::string_view json) {
   return parse_reply(json, [](const json::object& reply) {
     using Message = std::variant<EtcdWatchReply, EtcdError>;
-    if (find_in(reply, "error") != nullptr) return Message(error_of(reply));
-    const json::object* result = object_in(reply, "result");
-    if (result == nullptr) refuse("result", "object");
-    return Message(watch_reply(*result));
+    if (JsonField(reply, "error").exists()) return Message(error_of(reply));
+    return Message(watch_reply(JsonField(reply, "result").object()));
   });
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <boost/json.hpp>
 #include <initializer_list>
@@ -8,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "core/printable.h"
+#include "server/cluster/json_fields.h"
 #include "server/cluster/topology.h"
 
 namespace server::cluster {
@@ -16,39 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kFormat = 1;
-
-// Exception that is thrown and caught in this file only. With it, the functions that read nested
-// values need not return errors.
-struct Fault {
-  std::string text;
-};
-
-const json::object& as_object(const json::value& value, std::string_view what) {
-  if (const json::object* object = value.if_object()) return *object;
-  throw Fault{fmt::format("{} is no object", what)};
-}
-
-std::string as_text(const json::value& value, std::string_view what) {
-  if (const json::string* text = value.if_string()) return {text->data(), text->size()};
-  throw Fault{fmt::format("{} is no string", what)};
-}
-
-uint64_t as_number(const json::value& value, uint64_t most, std::string_view what) {
-  boost::system::error_code failed;
-  const auto number = value.to_number<uint64_t>(failed);
-  if (failed || number > most) throw Fault{fmt::format("{} is no number up to {}", what, most)};
-  return number;
-}
-
-std::vector<std::string> as_texts(const json::value& value, std::string_view what) {
-  const json::array* items = value.if_array();
-  if (items == nullptr) throw Fault{fmt::format("{} is no array", what)};
-  std::vector<std::string> texts;
-  texts.reserve(items->size());
-  for (const json::value& item : *items) texts.push_back(as_text(item, what));
-  return texts;
-}
+constexpr uint64_t kFormat = 1;
 
 // Returns the JSON members that this version does not know, as a JSON object. They are written back
 // with the next change, so that a newer server does not lose them.
@@ -68,50 +34,44 @@ void add_other_members(json::object& object, const std::string& others) {
   for (const auto& [name, value] : parsed.as_object()) object.emplace(name, value);
 }
 
-const json::value& member(const json::object& object, std::string_view name) {
-  if (const json::value* value = object.if_contains(name)) return *value;
-  throw Fault{fmt::format("'{}' is missing", name)};
-}
-
 Shard parse_shard(std::string_view name, const json::value& value) {
-  const json::object& object = as_object(value, "a shard");
+  const json::object& object = JsonField(value, name).object();
   Shard shard;
   shard.others = other_members(object, {"epoch", "leader", "members", "insync", "slots"});
   shard.name = name;
-  shard.epoch = as_number(member(object, "epoch"), std::numeric_limits<int64_t>::max(), "epoch");
-  shard.leader = as_text(member(object, "leader"), "leader");
-  shard.members = as_texts(member(object, "members"), "members");
-  shard.insync = as_texts(member(object, "insync"), "insync");
-  auto slots = parse_slot_ranges(as_text(member(object, "slots"), "slots"));
-  if (!slots) throw Fault{std::string(core::without_code(slots.error().message))};
+  shard.epoch = JsonField(object, "epoch").number();
+  shard.leader = JsonField(object, "leader").text();
+  shard.members = JsonField(object, "members").texts();
+  shard.insync = JsonField(object, "insync").texts();
+  auto slots = parse_slot_ranges(JsonField(object, "slots").text());
+  if (!slots) throw JsonFault{std::string(core::without_code(slots.error().message))};
   shard.slots = *std::move(slots);
   return shard;
 }
 
 Node parse_node(std::string_view id, const json::value& value) {
-  const json::object& object = as_object(value, "a node");
+  const json::object& object = JsonField(value, id).object();
   constexpr uint64_t kPortMax = std::numeric_limits<uint16_t>::max();
   Node node;
   node.id = id;
   node.others = other_members(object, {"ip", "port", "tls", "host"});
-  node.ip = as_text(member(object, "ip"), "ip");
-  node.port = static_cast<uint16_t>(as_number(member(object, "port"), kPortMax, "port"));
-  node.tls_port = static_cast<uint16_t>(as_number(member(object, "tls"), kPortMax, "tls"));
-  node.hostname = as_text(member(object, "host"), "host");
+  node.ip = JsonField(object, "ip").text();
+  node.port = static_cast<uint16_t>(JsonField(object, "port").number(kPortMax));
+  node.tls_port = static_cast<uint16_t>(JsonField(object, "tls").number(kPortMax));
+  node.hostname = JsonField(object, "host").text();
   return node;
 }
 
-Topology parse_document(const json::value& value) {
-  const json::object& object = as_object(value, "the document");
-  if (as_number(member(object, "format"), std::numeric_limits<int>::max(), "format") != kFormat) {
-    throw Fault{"another format than 1: written by a newer version"};
+Topology parse_document(const json::object& object) {
+  if (JsonField(object, "format").number() != kFormat) {
+    throw JsonFault{"another format than 1: written by a newer version"};
   }
   Topology topology;
   topology.others = other_members(object, {"format", "shards", "nodes"});
-  for (const auto& [name, shard] : as_object(member(object, "shards"), "shards")) {
+  for (const auto& [name, shard] : JsonField(object, "shards").object()) {
     topology.shards.push_back(parse_shard(name, shard));
   }
-  for (const auto& [id, node] : as_object(member(object, "nodes"), "nodes")) {
+  for (const auto& [id, node] : JsonField(object, "nodes").object()) {
     topology.nodes.push_back(parse_node(id, node));
   }
   std::ranges::sort(topology.shards, {}, &Shard::name);
@@ -119,29 +79,13 @@ Topology parse_document(const json::value& value) {
   return topology;
 }
 
-json::array texts_json(const std::vector<std::string>& texts) {
-  json::array items;
-  for (const std::string& text : texts) items.emplace_back(text);
-  return items;
-}
-
 }  // namespace
 
 core::Result<Topology> parse_topology(std::string_view text) {
-  const auto refusal = [](std::string_view fault) {
-    return core::Error{fmt::format("ERR topology: {}", fault)};
-  };
-  if (text.size() > kTopologyBytesMax) return refusal("larger than 1 MiB");
-  boost::system::error_code failed;
-  const json::value value = json::parse(text, failed);
-  if (failed) return refusal("not JSON: " + failed.message());
-  try {
-    Topology topology = parse_document(value);
-    if (auto checked = check_topology(topology); !checked) return checked.error();
-    return topology;
-  } catch (const Fault& fault) {
-    return refusal(fault.text);
-  }
+  auto topology = parse_json("topology", text, kTopologyBytesMax, parse_document);
+  if (!topology) return topology;
+  if (auto checked = check_topology(*topology); !checked) return checked.error();
+  return topology;
 }
 
 std::string topology_json(const Topology& topology) {
@@ -149,8 +93,8 @@ std::string topology_json(const Topology& topology) {
   for (const Shard& shard : topology.shards) {
     json::object members{{"epoch", shard.epoch},
                          {"leader", shard.leader},
-                         {"members", texts_json(shard.members)},
-                         {"insync", texts_json(shard.insync)},
+                         {"members", json::value_from(shard.members)},
+                         {"insync", json::value_from(shard.insync)},
                          {"slots", slot_ranges_text(shard.slots)}};
     add_other_members(members, shard.others);
     shards[shard.name] = std::move(members);

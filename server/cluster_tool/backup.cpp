@@ -5,19 +5,16 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <exception>
 #include <utility>
+
+#include "server/cluster/json_fields.h"
 
 namespace server::cluster {
 namespace {
 
 namespace json = boost::json;
 
-constexpr int kBackupFormat = 1;
-
-core::Error fault(std::string_view what) {
-  return {fmt::format("ERR {}: {}", kBackupFile, what)};
-}
+constexpr uint64_t kBackupFormat = 1;
 
 json::object shard_json(const ShardBackup& shard) {
   return {{"file", shard.file()},
@@ -29,23 +26,33 @@ json::object shard_json(const ShardBackup& shard) {
 }
 
 ShardBackup parse_shard_backup(std::string_view name, const json::value& value) {
-  const json::object& object = value.as_object();
+  const json::object& object = JsonField(value, name).object();
   ShardBackup shard;
   shard.shard = name;
-  shard.leader = json::value_to<std::string>(object.at("leader"));
-  shard.snapshot.replication_id = json::value_to<std::string>(object.at("replication_id"));
-  shard.snapshot.offset = object.at("offset").to_number<int64_t>();
-  shard.snapshot.bytes = object.at("bytes").to_number<uint64_t>();
-  shard.snapshot.keys = object.at("keys").to_number<uint64_t>();
+  shard.leader = JsonField(object, "leader").text();
+  shard.snapshot.replication_id = JsonField(object, "replication_id").text();
+  shard.snapshot.offset = static_cast<int64_t>(JsonField(object, "offset").number());
+  shard.snapshot.bytes = JsonField(object, "bytes").number();
+  shard.snapshot.keys = JsonField(object, "keys").number();
   return shard;
 }
 
-Backup parse_parts(const json::object& object) {
+Backup parse_document(const json::object& object) {
+  if (JsonField(object, "format").number() != kBackupFormat) {
+    throw JsonFault{"has an unknown format"};
+  }
   Backup backup;
-  backup.cluster = json::value_to<std::string>(object.at("cluster"));
-  backup.version.revision = object.at("revision").to_number<uint64_t>();
-  for (const auto& [name, shard] : object.at("shards").as_object()) {
+  backup.cluster = JsonField(object, "cluster").text();
+  backup.version.revision = JsonField(object, "revision").number();
+  const json::object& shards = JsonField(object, "shards").object();
+  for (const auto& [name, shard] : shards) {
     backup.shards.push_back(parse_shard_backup(name, shard));
+  }
+  auto topology = parse_topology(json::serialize(JsonField(object, "topology").value()));
+  if (!topology) throw JsonFault{std::string(core::without_code(topology.error().message))};
+  backup.version.topology = *std::move(topology);
+  for (const Shard& shard : backup.version.topology.shards) {
+    if (!shards.contains(shard.name)) throw JsonFault{fmt::format("lacks shard {}", shard.name)};
   }
   return backup;
 }
@@ -70,26 +77,7 @@ std::string backup_json(const Backup& backup) {
 }
 
 core::Result<Backup> parse_backup(std::string_view text) {
-  boost::system::error_code failed;
-  const json::value document = json::parse(text, failed);
-  if (failed || !document.is_object()) return fault("is no JSON object");
-  const json::object& object = document.get_object();
-  try {
-    if (object.at("format").to_number<int>() != kBackupFormat)
-      return fault("has an unknown format");
-    Backup backup = parse_parts(object);
-    auto topology = parse_topology(json::serialize(object.at("topology")));
-    if (!topology) return topology.error();
-    backup.version.topology = *std::move(topology);
-    for (const Shard& shard : backup.version.topology.shards) {
-      if (!object.at("shards").as_object().contains(shard.name)) {
-        return fault(fmt::format("lacks shard {}", shard.name));
-      }
-    }
-    return backup;
-  } catch (const std::exception& error) {
-    return fault(fmt::format("a value is missing or wrong ({})", error.what()));
-  }
+  return parse_json(kBackupFile, text, 2 * kTopologyBytesMax, parse_document);
 }
 
 core::Result<Topology> plan_restore(const Backup& backup, std::vector<Node> nodes) {

@@ -5,80 +5,56 @@
 
 #include <boost/json.hpp>
 #include <filesystem>
-#include <limits>
 #include <system_error>
 
 #include "persistence/files/file.h"
 #include "server/cluster/election/member.h"
 #include "server/cluster/election/member_queue.h"
+#include "server/cluster/json_fields.h"
 
 namespace server::cluster {
 namespace {
 
 namespace json = boost::json;
 
-constexpr int kNodeFileFormat = 1;
-constexpr auto kNumberMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
-
-core::Error node_file_fault(std::string_view what) {
-  return core::Error{fmt::format("ERR cluster.json: {}", what)};
-}
-
-std::optional<std::string> text_of(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  if (value == nullptr || !value->is_string()) return std::nullopt;
-  return std::string(value->get_string());
-}
-
-std::optional<uint64_t> number_of(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  boost::system::error_code failed;
-  const auto number = value == nullptr ? 0 : value->to_number<uint64_t>(failed);
-  if (value == nullptr || failed || number > kNumberMax) return std::nullopt;
-  return number;
-}
-
+constexpr uint64_t kNodeFileFormat = 1;
+constexpr size_t kNodeFileBytesMax = 2 * kTopologyBytesMax;
 std::optional<Listening> listening_in(const json::object& object) {
-  const json::value* const value = object.if_contains("listening");
-  if (value == nullptr || !value->is_object()) return std::nullopt;
-  const json::object& members = value->get_object();
+  const JsonField field(object, "listening");
+  if (!field.exists()) return std::nullopt;
+  const json::object& members = field.object();
   const auto port = [&](std::string_view name) {
-    return static_cast<uint16_t>(number_of(members, name).value_or(0));
+    return static_cast<uint16_t>(JsonField(members, name).number_or(0));
   };
-  return Listening{text_of(members, "bind").value_or(""), port("port"), port("tls")};
+  return Listening{JsonField(members, "bind").text_or(""), port("port"), port("tls")};
+}
+
+NodeFile read_document(const json::object& object) {
+  if (JsonField(object, "format").number() != kNodeFileFormat) {
+    throw JsonFault{"has an unknown format"};
+  }
+  NodeFile file;
+  file.id = JsonField(object, "id").text();
+  if (!is_node_id(file.id)) throw JsonFault{"has no id"};
+  file.kept_shard = JsonField(object, "kept_shard").text();
+  file.kept_epoch = JsonField(object, "kept_epoch").number();
+  file.topology.revision = JsonField(object, "revision").number();
+  // A cluster.json of an older version lacks some of these JSON members, which is no error.
+  file.etcd_cluster = JsonField(object, "etcd_cluster").text_or("");
+  file.cluster = JsonField(object, "cluster").text_or("");
+  file.kept_boot = JsonField(object, "kept_boot").text_or("");
+  file.listening = listening_in(object);
+  if (file.topology.revision == 0) return file;
+  auto parsed = parse_topology(json::serialize(JsonField(object, "topology").value()));
+  if (!parsed) throw JsonFault{std::string(core::without_code(parsed.error().message))};
+  file.topology.topology = *std::move(parsed);
+  return file;
 }
 
 }  // namespace
 
 core::Result<NodeFile> parse_node_file(std::string_view text) {
-  boost::system::error_code failed;
-  const json::value document = json::parse(text, failed);
-  const json::object* object = failed ? nullptr : document.if_object();
-  if (object == nullptr) return node_file_fault("is no JSON object");
-  if (number_of(*object, "format") != kNodeFileFormat)
-    return node_file_fault("has an unknown format");
-  const auto id = text_of(*object, "id");
-  const auto shard = text_of(*object, "kept_shard");
-  const auto epoch = number_of(*object, "kept_epoch");
-  const auto revision = number_of(*object, "revision");
-  if (!id || !is_node_id(*id)) return node_file_fault("has no id");
-  if (!shard || !epoch || !revision) return node_file_fault("lacks a value");
-  // A cluster.json of an older version lacks some of these JSON members, which is no error.
-  NodeFile file;
-  file.id = *id;
-  file.kept_shard = *shard;
-  file.kept_epoch = *epoch;
-  file.etcd_cluster = text_of(*object, "etcd_cluster").value_or("");
-  file.cluster = text_of(*object, "cluster").value_or("");
-  file.kept_boot = text_of(*object, "kept_boot").value_or("");
-  file.listening = listening_in(*object);
-  if (*revision == 0) return file;
-  const json::value* topology = object->if_contains("topology");
-  if (topology == nullptr) return node_file_fault("lacks a value");
-  auto parsed = parse_topology(json::serialize(*topology));
-  if (!parsed) return parsed.error();
-  file.topology = {*std::move(parsed), *revision};
-  return file;
+  return parse_json("cluster.json", text, kNodeFileBytesMax, read_document);
 }
 
 std::string node_file_text(const NodeFile& file) {
@@ -119,7 +95,7 @@ void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)>
 core::Result<std::optional<NodeFile>> read_node_file(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return std::optional<NodeFile>();
-  const auto text = persistence::read_whole_file(path, 2 * kTopologyBytesMax);
+  const auto text = persistence::read_whole_file(path, kNodeFileBytesMax);
   if (!text) return text.error();
   auto parsed = parse_node_file(*text);
   if (!parsed) return parsed.error();
