@@ -47,7 +47,7 @@ protocol::Reply CommandCaller::call(const Caller& caller,
   session.no_touch = true;
   Dispatcher dispatcher(services_, *uncounted_, session);
   protocol::OutputBuffer replies;
-  const Outcome outcome = dispatcher.execute(arguments, services_.clock.wall_ms(), replies);
+  const Outcome outcome = dispatcher.execute(arguments, services_.clock.wall_ms(), replies).outcome;
   dispatcher.end_session();
   if (outcome == Outcome::kHeldBack || outcome == Outcome::kBlocked) {
     return error_reply("BUSY Commands are held back at the moment");

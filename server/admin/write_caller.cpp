@@ -28,13 +28,14 @@ class PendingWrite final : public net::ReplySink {
     const std::vector<std::string_view> words(words_.begin(), words_.end());
     Dispatcher dispatcher(services, counters, session_);
     const size_t begin = gate.replies().size();
-    const Outcome outcome = dispatcher.execute(words, services.clock.wall_ms(), gate.replies());
+    const CommandResult result =
+        dispatcher.execute(words, services.clock.wall_ms(), gate.replies());
     dispatcher.end_session();
-    if (outcome == Outcome::kHeldBack || outcome == Outcome::kBlocked) {
+    if (result.outcome == Outcome::kHeldBack || result.outcome == Outcome::kBlocked) {
       gate.drop_fresh();
       return on_reply_(error_reply("BUSY Commands are held back at the moment"));
     }
-    if (session_.has_written) gate.record_write(begin);
+    if (result.may_have_written) gate.record_write(begin);
     gate.add(*this);
     gate.flush();
   }

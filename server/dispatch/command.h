@@ -25,6 +25,7 @@ class Entry;
 
 namespace server {
 
+class BigArgument;
 class Context;
 
 // Runs the command. REQUIRES: the number of arguments fits the row's arity.
@@ -268,6 +269,10 @@ struct Request {
   std::string_view key{};
   uint64_t key_hash = 0;
   Preview preview{};
+  // The word of the request that has memory of its own; null if there is no such word.
+  BigArgument* big_argument = nullptr;
+  // Offset in the thread's output buffer at which the unsent replies to this client begin.
+  size_t replies_begin = 0;
 };
 
 // Returns the key ranges of a command whose only key is its first argument.

@@ -8,7 +8,6 @@
 #include "server/dispatch/own_changes.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/dispatch/use_rules.h"
-#include "server/session/awaited_reply.h"
 #include "server/session/big_argument.h"
 #include "server/session/observer.h"
 #include "server/session/pubsub/key_events.h"
@@ -32,7 +31,7 @@ Entry* Context::find(const KeyRef& key) {
 
 bool take_argument(const Context& ctx, std::string_view argument,
                    core::keyspace::ByteBuffer& bytes) {
-  BigArgument* const big = ctx.session.big_argument;
+  BigArgument* const big = ctx.request.big_argument;
   if (big == nullptr || big->is_taken() || big->text().data() != argument.data()) return false;
   // While a client is in MONITOR mode, the argument must stay readable, because MONITOR shows the
   // whole command.
@@ -78,8 +77,11 @@ void journal_instead(Context& ctx, std::initializer_list<std::string_view> argum
   ctx.is_journalled = true;
 }
 
-void Context::await(std::unique_ptr<AwaitedReply> awaited) {
-  if (!awaited->try_answer(reply, in_exec)) session.awaited = std::move(awaited);
+bool Context::await(std::unique_ptr<AwaitedReply> awaited) {
+  if (awaited->try_answer(reply, in_exec)) return false;
+  result.outcome = Outcome::kBlocked;
+  result.awaited = std::move(awaited);
+  return true;
 }
 
 void Context::notify_miss(const KeyRef& key) {
@@ -92,17 +94,17 @@ void Context::notify_miss(const KeyRef& key) {
   expired_keys->push_back({database(), std::string(key.name)});
 }
 
-void Context::expire_keys() {
-  const auto keys = std::exchange(expired_keys, nullptr);
-  const bool may_delete = !environment.pause.holds_back(kWrite, now_ms);
-  for (const auto& [in_database, name] : *keys) {
-    const KeyRef key = environment.keyspace.ref(name);
-    const auto lock = environment.keyspace.lock_exclusive(key);
+void expire_seen(Context& ctx) {
+  const auto keys = std::exchange(ctx.expired_keys, nullptr);
+  const bool may_delete = !ctx.environment.pause.holds_back(kWrite, ctx.now_ms);
+  for (const auto& [database, name] : *keys) {
+    const KeyRef key = ctx.keyspace().ref(name);
+    const auto lock = ctx.keyspace().lock_exclusive(key);
     // On a replica, expired keys stay until the leader deletes them.
-    if (may_delete && !environment.state.is_replica) {
-      environment.keyspace.find_for_write(in_database, key, expiry_now_ms);
+    if (may_delete && !ctx.environment.state.is_replica) {
+      ctx.keyspace().find_for_write(database, key, ctx.expiry_now_ms);
     }
-    notify_event(KeyEvent::kMiss, in_database, key);
+    ctx.environment.key_events.notify(KeyEvent::kMiss, database, key.name);
   }
 }
 

@@ -36,6 +36,7 @@
 #include "server/base/process/server_state.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/environment.h"
+#include "server/session/command_result.h"
 #include "server/session/session.h"
 
 namespace server {
@@ -129,6 +130,7 @@ class Context {
   Dispatcher& dispatcher;
   const Request& request;  // the running request; inside EXEC it is the request of EXEC itself
   protocol::ReplyWriter reply;
+  CommandResult result;
   const int64_t now_ms;  // wall-clock time, which is the same for all commands of a read batch
 
   // Time for expiry checks. A journal contains a DEL for each expired key, so replay ignores
@@ -266,16 +268,11 @@ class Context {
   // Returns whether a child process may still read arrays that it shares with this process.
   // REQUIRES: a stripe's lock; the answer stays valid while the lock is held.
   bool may_have_child() const { return environment.state.may_have_child; }
-  // Replies at once if the awaited event has happened. Otherwise the connection checks repeatedly
-  // whether it has happened, and then replies.
-  void await(std::unique_ptr<AwaitedReply> awaited);
-
-  // Deletes the expired keys that this command has read, as Redis does on lookup. Such keys are
-  // recorded only while clients listen to key events or track keys. REQUIRES: no locks.
-  void expire_seen() {
-    if (expired_keys != nullptr) [[unlikely]]
-      expire_keys();
-  }
+  // Replies at once if the awaited event has happened, and returns false. Otherwise returns true:
+  // the connection checks repeatedly whether the event has happened, and then replies.
+  bool await(std::unique_ptr<AwaitedReply> awaited);
+  // Makes the connection close when the replies to this command and to earlier ones are sent.
+  void close_after_reply() { result.outcome = Outcome::kClose; }
 
   // Returns the time in seconds that a key stores as the time of its last access.
   uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }
@@ -288,11 +285,14 @@ class Context {
            environment.state.is_replica.load(std::memory_order_acquire);
   }
   void notify_miss(const KeyRef& key);
-  void expire_keys();
   void notify_change(KeyEvent event, unsigned in_database, const KeyRef& key) const;
   void notify_event(KeyEvent event, unsigned in_database, const KeyRef& key) const;
   void record_own_change() const;
 };
+
+// Deletes `ctx.expired_keys`, as Redis deletes expired keys on lookup. Such keys are recorded only
+// while clients listen to key events or track keys. REQUIRES: no locks; there are such keys.
+void expire_seen(Context& ctx);
 
 // Returns the command's words under its original name, so that replay does not depend on renames.
 // The result is a view of `ctx.args` or of `scratch`.

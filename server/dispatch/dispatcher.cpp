@@ -7,6 +7,7 @@
 #include <cassert>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "core/keyspace/key_hash.h"
 #include "core/short_bytes.h"
@@ -22,7 +23,6 @@
 #include "server/dispatch/permissions.h"
 #include "server/dispatch/registry.h"
 #include "server/session/acl/users.h"
-#include "server/session/awaited_reply.h"
 #include "server/session/invalidation_news.h"
 #include "server/session/observer.h"
 #include "server/session/pubsub/pub_sub.h"
@@ -111,7 +111,7 @@ inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const
 }
 
 // As in Redis, a client that is not logged in may continue once the default user needs no password.
-std::string Dispatcher::check_arguments(const Context& ctx) const {
+std::string Dispatcher::check_arguments(Context& ctx) const {
   const RegisteredCommand* const command = ctx.command;
   if (!command->arity_fits(ctx.args.size())) return protocol::wrong_arity(command->full_name);
   if (std::string fault = rights_fault(ctx); !fault.empty()) return fault;
@@ -184,8 +184,8 @@ std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
   return {};
 }
 
-Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
-                            protocol::OutputBuffer& replies) {
+CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
+                                  protocol::OutputBuffer& replies) {
   size_t mark = replies.size();
   Context ctx({environment_, counters_, session_, *this}, request,
               protocol::ReplyWriter(replies, session_.resp), now_ms);
@@ -209,14 +209,14 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
   }
   if (session_.origin == CommandOrigin::kClient) [[likely]] {
     if (may_be_held_back()) [[unlikely]] {
-      if (!queues && is_held_back(flags, now_ms)) return Outcome::kHeldBack;
+      if (!queues && is_held_back(flags, now_ms)) return {Outcome::kHeldBack};
     }
     if (may_be_refused(ctx, flags)) [[unlikely]] {
       const KeyRouting routing = route(ctx, flags);
-      if (routing.is_held() && !queues) return Outcome::kHeldBack;
+      if (routing.is_held() && !queues) return {Outcome::kHeldBack};
       std::string error = routing.is_served() ? refusal(ctx, flags) : routing_error(routing);
       if (awaits_view(routing, error)) [[unlikely]] {
-        if (!queues) return Outcome::kHeldBack;
+        if (!queues) return {Outcome::kHeldBack};
         error.clear();
       }
       if (!error.empty()) {
@@ -233,12 +233,13 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
     queue(ctx);
     return finish(ctx, mark);
   }
-  if ((flags & kWrite) != 0) session_.has_written = true;
+  ctx.result.may_have_written = (flags & kWrite) != 0;
   const bool tracks = session_.subscriptions.tracking() != nullptr;
   if (tracks) [[unlikely]]
     remember_keys(ctx);
   run(ctx);
-  ctx.expire_seen();
+  if (ctx.expired_keys != nullptr) [[unlikely]]
+    expire_seen(ctx);
   if (tracks) [[unlikely]]
     end_caching(ctx);
   return finish(ctx, mark);
@@ -255,19 +256,17 @@ const RegisteredCommand* Dispatcher::resolve(Context& ctx, const RegisteredComma
     refuse(ctx, unknown_subcommand_text(*command, ctx.args));
   } else if (session_.origin == CommandOrigin::kClient && is_http_word(ctx.args[0])) {
     warn_of_http(session_.address, ctx.now_ms);
-    session_.close_after_reply = true;
+    ctx.close_after_reply();
   } else {
     refuse(ctx, unknown_command_text(ctx.args));
   }
   return nullptr;
 }
 
-Outcome Dispatcher::finish(Context& ctx, size_t mark) {
+CommandResult Dispatcher::finish(Context& ctx, size_t mark) {
   if (session_.reply_mode != ReplyMode::kOn) [[unlikely]]
     apply_reply_mode(ctx, mark);
-  if (session_.awaited) [[unlikely]]
-    return Outcome::kBlocked;
-  return session_.close_after_reply ? Outcome::kClose : Outcome::kDone;
+  return std::move(ctx.result);
 }
 
 [[gnu::always_inline]] inline bool Dispatcher::prepare(Request& request, const Request* before) {
@@ -411,11 +410,12 @@ void Dispatcher::observe(const Context& ctx, uint64_t ticks) {
       {.session = session_,
        .words = ctx.args,
        .ticks = ticks,
+       .big_argument = ctx.request.big_argument,
        .hides = ctx.command->row->hides,
        .is_fast = ctx.command->has(kFast),
        // A command that still waits for its reply is not in the slow log, because its waiting time
        // must not count.
-       .is_in_slow_log = !ctx.command->has(kSkipSlowlog) && !session_.awaited,
+       .is_in_slow_log = !ctx.command->has(kSkipSlowlog) && ctx.result.awaited == nullptr,
        .is_monitored = !ctx.command->has(kSkipMonitor | kAdmin)});
 }
 
@@ -442,8 +442,8 @@ void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
                        replies.size() > mark &&
                        (replies.data()[mark] == '*' || replies.data()[mark] == '>');
   if (is_push) mark = replies.size();
-  if (session_.awaited && session_.reply_mode != ReplyMode::kSkipNext) {
-    session_.awaited->is_silent = true;
+  if (ctx.result.awaited != nullptr && session_.reply_mode != ReplyMode::kSkipNext) {
+    ctx.result.awaited->is_silent = true;
   }
   switch (session_.reply_mode) {
     case ReplyMode::kOn:

@@ -17,6 +17,7 @@
 #include "protocol/output_buffer.h"
 #include "server/base/process/tick_clock.h"
 #include "server/dispatch/command.h"
+#include "server/session/command_result.h"
 
 namespace core::keyspace {
 class Keyspace;
@@ -36,13 +37,6 @@ struct QueuedCommand;
 struct RegisteredCommand;
 struct ThreadStatistics;
 
-enum class Outcome : uint8_t {
-  kDone,
-  kClose,     // the connection closes after the replies are sent
-  kBlocked,   // the reply follows later, by Session::awaited
-  kHeldBack,  // the command did not run; retry the same request later
-};
-
 class Dispatcher {
  public:
   Dispatcher(Environment& environment, ThreadStatistics& counters, Session& session)
@@ -53,9 +47,9 @@ class Dispatcher {
   // Executes one of the requests that were passed to look_ahead(). REQUIRES: the requests are
   // executed in their order, and nothing slow runs in between. A command's measured time begins
   // when the command before it ends.
-  Outcome execute(const Request& request, int64_t now_ms, protocol::OutputBuffer& replies);
+  CommandResult execute(const Request& request, int64_t now_ms, protocol::OutputBuffer& replies);
   // Executes a request without a preceding look_ahead().
-  Outcome execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
+  CommandResult execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
     begin_ticks_ = TickClock::now();
     return execute(Request{.args = args}, now_ms, replies);
   }
@@ -106,7 +100,7 @@ class Dispatcher {
   // check_arguments() and refusal() return the error if the command must not run, otherwise an
   // empty text. check_arguments() finds errors that waiting cannot change; refusal() checks the
   // state of the server.
-  std::string check_arguments(const Context& ctx) const;
+  std::string check_arguments(Context& ctx) const;
   std::string refusal(const Context& ctx, uint32_t flags) const;
   // Finds the server that serves the command. `flags` are those of the command's row. For EXEC they
   // include the flags of the queued commands.
@@ -138,9 +132,9 @@ class Dispatcher {
   void run(Context& ctx);
   // Reports the executed command to SLOWLOG, LATENCY and MONITOR.
   void observe(const Context& ctx, uint64_t ticks);
-  // Must be called after every request, including a rejected one. Applies CLIENT REPLY, and decides
-  // whether the session continues.
-  Outcome finish(Context& ctx, size_t mark);
+  // Must be called after every request, including a rejected one. Applies CLIENT REPLY, and returns
+  // the result that the command has reported.
+  CommandResult finish(Context& ctx, size_t mark);
   void apply_reply_mode(Context& ctx, size_t mark);
 
   Environment& environment_;

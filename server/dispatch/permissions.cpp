@@ -168,11 +168,11 @@ bool has_rights(const SessionUser& identity, const acl::Users& users,
   return identity.version == users.version() && !denial_of(*identity.user, command, args);
 }
 
-std::string rights_fault(const Context& ctx) {
+std::string rights_fault(Context& ctx) {
   Session& session = ctx.session;
   const acl::Users& users = ctx.environment.users;
   if (!refresh_user(session, users)) {
-    session.close_after_reply = true;
+    ctx.close_after_reply();
     return std::string(kNotAuthenticated);
   }
   // As in Redis, a client that is not logged in may continue once the default user needs no

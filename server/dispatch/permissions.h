@@ -66,7 +66,7 @@ bool has_rights(const SessionUser& identity, const acl::Users& users,
 // Returns the error reply if the session's user may not run ctx.command with ctx.args, and logs the
 // denial. Otherwise returns an empty text. Follows changes of the users: a session whose user was
 // deleted ends.
-std::string rights_fault(const Context& ctx);
+std::string rights_fault(Context& ctx);
 // Refreshes the permissions of a waiting client. Returns false if the session must end: its user
 // was deleted, or lost the permission for a channel to which the session is subscribed.
 bool keeps_rights(const Environment& environment, Session& session);

@@ -131,7 +131,6 @@ void Connection::receive() {
 
 void Connection::proceed(std::string_view fresh) {
   do {
-    session_->replies_begin = thread_.gate.fresh_begin();
     const State next = execute(fresh);
     fresh = std::string_view{};
     if (state_ == State::kClosed) return thread_.gate.drop_fresh();
@@ -197,8 +196,9 @@ Connection::State Connection::execute(std::string_view fresh) {
     limit_memory();
     if (is_killed()) return State::kClosing;
   }
-  const auto [end, consumed] =
+  auto [end, consumed, awaited] =
       runner_.run(data, *thread_.batch, thread_.gate, reply_bytes_limit(), input_.big_argument());
+  awaited_ = std::move(awaited);
   if (end == RequestRunner::End::kOverOutputLimit) [[unlikely]]
     close_over_output_limit();
   const protocol::RequestParser::Partial partial = runner_.partial();

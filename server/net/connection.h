@@ -136,6 +136,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   Timer timer_;
   uint32_t interest_ = EPOLLIN;
   State state_ = State::kReading;
+  std::unique_ptr<AwaitedReply> awaited_;  // the reply that kBlocked waits for; otherwise null
 };
 
 }  // namespace server::net

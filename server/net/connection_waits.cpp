@@ -69,22 +69,22 @@ void Connection::await_end_of_pause() {
 }
 
 void Connection::await_reply() {
-  session_->blocked = session_->awaited->is_shown();
-  session_->can_be_unblocked = session_->awaited->can_be_unblocked();
+  session_->blocked = awaited_->is_shown();
+  session_->can_be_unblocked = awaited_->can_be_unblocked();
   update_interest();
   thread_.connections.set_blocked(session_->id, true);
   thread_.blocked_waker.arm();
   // An acknowledgement may have arrived after the command checked for it, and syncs of disks send
   // no notification. So the connection polls at this interval.
   constexpr int64_t kLookUs = 10'000;
-  const int64_t deadline_us = session_->awaited->deadline_us();
+  const int64_t deadline_us = awaited_->deadline_us();
   const int64_t left_us = deadline_us == 0 ? kLookUs : deadline_us - services_.clock.monotonic_us();
   arm_timer(std::chrono::milliseconds((std::clamp<int64_t>(left_us, 0, kLookUs) + 999) / 1000));
 }
 
 void Connection::poll() {
   if (!is_in(State::kBlocked)) return;
-  AwaitedReply& awaited = *session_->awaited;
+  AwaitedReply& awaited = *awaited_;
   const Unblock unblock = session_->unblock_requested.exchange(Unblock::kNo);
   const int64_t deadline_us = awaited.deadline_us();
   const bool is_late = unblock == Unblock::kAsByTimeout ||
@@ -96,13 +96,13 @@ void Connection::poll() {
   } else if (!awaited.try_answer(reply, is_late)) {
     return await_reply();
   }
-  if (std::exchange(session_->has_written, false)) thread_.gate.record_write(reply_begin);
+  if (awaited.has_written()) thread_.gate.record_write(reply_begin);
   if (awaited.is_silent) thread_.gate.drop_fresh();
   timer_.cancel();
   session_->blocked = false;
   session_->can_be_unblocked = false;
   thread_.connections.set_blocked(session_->id, false);
-  session_->awaited.reset();
+  awaited_.reset();
   state_ = State::kRunning;
   update_interest();
   proceed({});

@@ -60,37 +60,36 @@ RequestRunner::Progress RequestRunner::run(std::string_view data, RequestBatch& 
                                            ReplyGate& gate, size_t reply_bytes_limit,
                                            BigArgument* big) {
   if (data.empty()) return {End::kNeedsInput, 0};
-  if (big != nullptr) [[unlikely]] {
+  if (big != nullptr) [[unlikely]]
     parser_.set_apart(big->offset(), big->text());
-    session_.big_argument = big;
-  }
   reply_bytes_limit_ = reply_bytes_limit;
   // The buffer of the ReplyGate already holds replies to other clients. Their size is added to the
   // limit, because the limit is only for the replies to this client.
   const size_t others = std::min(gate.fresh_begin(), kNoLimit - reply_bytes_limit);
   gate.replies().set_limit(others + reply_bytes_limit);
-  const Progress progress = run_all(data, batch, gate);
+  Progress progress = run_all(data, batch, gate, big);
   gate.replies().set_limit(kNoLimit);
   return progress;
 }
 
 RequestRunner::Progress RequestRunner::run_all(std::string_view data, RequestBatch& batch,
-                                               ReplyGate& gate) {
+                                               ReplyGate& gate, BigArgument* big) {
   using Status = protocol::RequestParser::Status;
   const int64_t now_ms = environment_.clock.wall_ms();
   session_.last_interaction_us.store(environment_.clock.monotonic_us(), std::memory_order_relaxed);
   size_t consumed = 0;
   while (true) {
     const Gathered gathered = gather(data.substr(consumed), batch);
-    const Progress executed = execute(batch, now_ms, gate);
+    Progress executed = execute(batch, now_ms, gate, big);
     // A request with a big argument is alone in its batch, so the argument is no longer needed
     // after the batch.
-    session_.big_argument = nullptr;
+    big = nullptr;
     batch.release_large();
     if (executed.end != End::kNeedsInput) {
       // Requests that were parsed but did not run are parsed again later.
       parser_.reset();
-      return {executed.end, consumed + executed.consumed_bytes};
+      executed.consumed_bytes += consumed;
+      return executed;
     }
     consumed += gathered.size_bytes;
     if (gathered.last == Status::kNeedMore) return {End::kNeedsInput, consumed};
@@ -121,12 +120,14 @@ RequestRunner::Gathered RequestRunner::gather(std::string_view data, RequestBatc
   return gathered;
 }
 
-RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_ms,
-                                               ReplyGate& gate) {
+RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_ms, ReplyGate& gate,
+                                               BigArgument* big) {
   const auto requests = std::span(batch.requests).first(batch.count);
   for (size_t i = 0; i < requests.size(); ++i) {
     const auto& [words_begin, words_end, end] = batch.bounds[i];
-    requests[i] = {.args = {batch.words.data() + words_begin, words_end - words_begin}};
+    requests[i] = {.args = {batch.words.data() + words_begin, words_end - words_begin},
+                   .big_argument = big,
+                   .replies_begin = gate.fresh_begin()};
   }
   dispatcher_.look_ahead(requests, now_ms);
   size_t consumed = 0;
@@ -138,18 +139,20 @@ RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_
     }
     const protocol::OutputBuffer& replies = gate.replies();
     const size_t reply_begin = replies.size();
-    const Outcome outcome = dispatcher_.execute(requests[i], now_ms, gate.replies());
-    if (std::exchange(session_.has_written, false)) gate.record_write(reply_begin);
-    if (outcome == Outcome::kHeldBack) return {End::kHeldBack, consumed};
+    CommandResult result = dispatcher_.execute(requests[i], now_ms, gate.replies());
+    if (result.may_have_written) gate.record_write(reply_begin);
+    if (result.outcome == Outcome::kHeldBack) return {End::kHeldBack, consumed};
     consumed = batch.bounds[i].end;
     const size_t reply_bytes = gate.fresh().size();
     if (reply_bytes >= reply_bytes_limit_ || replies.has_overflowed()) [[unlikely]]
       return {End::kOverOutputLimit, consumed};
-    if (outcome == Outcome::kClose) return {End::kClosesClient, consumed};
+    if (result.outcome == Outcome::kClose) return {End::kClosesClient, consumed};
     if (!session_.authenticated && owes_too_much(replies.size() - reply_begin)) {
       return {End::kClosesClient, consumed};
     }
-    if (outcome == Outcome::kBlocked) return {End::kBlocked, consumed};
+    if (result.outcome == Outcome::kBlocked) {
+      return {End::kBlocked, consumed, std::move(result.awaited)};
+    }
     if (session_.kill_requested.load(std::memory_order_relaxed)) {
       return {End::kClosesClient, consumed};
     }

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -57,13 +58,14 @@ class RequestRunner {
     kNeedsInput,       // the input contains no more complete commands
     kManyReplies,      // the replies so far must be sent first
     kHeldBack,         // the next command has not run, because it must wait
-    kBlocked,          // the last command has run and waits for its reply in Session::awaited
+    kBlocked,          // the last command has run and waits for its reply, Progress::awaited
     kClosesClient,     // the connection closes when the replies are sent
     kOverOutputLimit,  // the replies exceed the client's output limit
   };
   struct Progress {
     End end;
     size_t consumed_bytes;
+    std::unique_ptr<AwaitedReply> awaited{};  // the reply that kBlocked waits for; otherwise null
   };
 
   RequestRunner(Environment& environment, ThreadStatistics& counters, Session& session);
@@ -87,15 +89,16 @@ class RequestRunner {
   protocol::RequestParser::Partial partial() const { return parser_.partial(); }
 
  private:
-  Progress run_all(std::string_view data, RequestBatch& batch, ReplyGate& gate);
+  Progress run_all(std::string_view data, RequestBatch& batch, ReplyGate& gate, BigArgument* big);
   // Parses the next requests of `data` into the batch.
   struct Gathered {
     protocol::RequestParser::Status last;  // status of the parser that ended the batch
     size_t size_bytes;
   };
   Gathered gather(std::string_view data, RequestBatch& batch);
-  // Runs the requests of the batch. Returns kNeedsInput if all of them have run.
-  Progress execute(RequestBatch& batch, int64_t now_ms, ReplyGate& gate);
+  // Runs the requests of the batch. Returns kNeedsInput if all of them have run. `big` is an
+  // argument of the batch's only request, or null.
+  Progress execute(RequestBatch& batch, int64_t now_ms, ReplyGate& gate, BigArgument* big);
   // Adds the bytes to the unsent replies of an unauthenticated client. Returns whether these
   // replies exceed 4 KiB.
   bool owes_too_much(size_t reply_bytes);

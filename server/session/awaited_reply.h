@@ -30,6 +30,9 @@ class AwaitedReply {
   // EXEC, only CLIENT UNBLOCK sets `is_late`.
   virtual int64_t deadline_us() const { return 0; }
   virtual bool can_be_unblocked() const { return false; }
+  // Returns whether try_answer() has changed keys, so that the reply must wait until the change is
+  // safe.
+  virtual bool has_written() const { return false; }
   // Returns whether CLIENT LIST and INFO show the waiting client as blocked.
   virtual bool is_shown() const { return can_be_unblocked(); }
 

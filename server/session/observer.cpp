@@ -32,15 +32,15 @@ std::vector<std::string_view> masked_words(const Observed& observed) {
 
 // Returns the word whose bytes the command has stored in a key; null if there is none. Other
 // threads may change the bytes of a stored word.
-const BigArgument* stored_word(const Session& session) {
-  const BigArgument* const big = session.big_argument;
+const BigArgument* stored_word(const Observed& observed) {
+  const BigArgument* const big = observed.big_argument;
   return big != nullptr && big->is_taken() ? big : nullptr;
 }
 
 // Returns the words as trimmed_words() does, but does not read the bytes of a stored word.
 std::vector<std::string> logged_words(const Observed& observed) {
   std::vector<std::string_view> words = masked_words(observed);
-  const BigArgument* const stored = stored_word(observed.session);
+  const BigArgument* const stored = stored_word(observed);
   if (stored == nullptr) return trimmed_words(words);
   static_assert(BigArgument::kHeadBytes == kSlowWordBytesMax);
   CutWord cut;
@@ -106,7 +106,7 @@ void Observer::observe(const Observed& observed) {
                    static_cast<size_t>(config_.integer(OptionId::kSlowlogMaxLen)));
   }
   // A big argument is stored without a copy only if no client monitored when the command started.
-  const bool is_readable = stored_word(observed.session) == nullptr;
+  const bool is_readable = stored_word(observed) == nullptr;
   if (observed.is_monitored && is_readable && monitors_->count() > 0) {
     monitors_->feed(monitor_line(now_us, static_cast<unsigned>(observed.session.database),
                                  monitored_address(observed.session), masked_words(observed)));

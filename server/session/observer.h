@@ -23,6 +23,7 @@ class Clock;
 
 namespace server {
 
+class BigArgument;
 class Config;
 class LatencyMonitor;
 class MonitorFeed;
@@ -38,6 +39,8 @@ struct Observed {
   const Session& session;
   std::span<const std::string_view> words;
   uint64_t ticks;
+  // The word that has memory of its own; null if there is no such word.
+  const BigArgument* big_argument = nullptr;
   Hides hides = nullptr;
   bool is_fast = false;
   bool is_in_slow_log = true;

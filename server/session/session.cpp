@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/session/session.h"
 
-#include "server/session/awaited_reply.h"
 #include "server/session/pubsub/pub_sub.h"
 #include "server/session/pubsub/tracking.h"
 

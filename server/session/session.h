@@ -26,8 +26,6 @@ namespace server {
 class TlsStream;
 struct RegisteredCommand;
 
-class AwaitedReply;
-class BigArgument;
 class PubSub;
 class Tracking;
 namespace acl {
@@ -200,22 +198,13 @@ class Session : public ClientBuffers {
   ReplyMode reply_mode = ReplyMode::kOn;
   bool authenticated = false;
   SessionUser identity;
-  bool close_after_reply = false;
   int database = 0;
-  // The word of the running request that has memory of its own; null if there is no such word.
-  BigArgument* big_argument = nullptr;
   Transaction transaction;
-  // Set when a write command has run; the connection resets the flag.
-  bool has_written = false;
-  // Offset in the thread's output buffer at which the replies to the present commands begin.
-  size_t replies_begin = 0;
   Subscriptions subscriptions;
   ReplicaTraits replica;
   // Called when the session ends. Removes what a command has registered outside the session. For a
   // replica's session it detaches the replica from Leader.
   std::function<void()> on_end;
-  // The reply that a command waits for. The session runs no other command during the wait.
-  std::unique_ptr<AwaitedReply> awaited;
 
   // The shared members below are constant after the session is registered.
   std::string address;  // address of the client, such as "127.0.0.1:50000" or "<socket path>:0"

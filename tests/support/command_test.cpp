@@ -7,7 +7,6 @@
 #include "protocol/reply_writer.h"
 #include "server/commands/families.h"
 #include "server/dispatch/context.h"
-#include "server/session/awaited_reply.h"
 #include "tests/support/server_parts.h"
 
 namespace server {
@@ -97,7 +96,7 @@ CommandTest::Client::~Client() {
 std::string CommandTest::Client::run(const std::vector<std::string>& command) {
   const std::vector<std::string_view> args(command.begin(), command.end());
   protocol::OutputBuffer replies;
-  last_outcome = dispatcher.execute(args, owner.clock_.now_ms, replies);
+  last_result = dispatcher.execute(args, owner.clock_.now_ms, replies);
   return std::string(replies.view());
 }
 
@@ -109,7 +108,7 @@ std::vector<std::string> CommandTest::Client::run_pipeline(
   std::vector<std::string> answers;
   for (const Request& request : requests) {
     protocol::OutputBuffer replies;
-    last_outcome = dispatcher.execute(request, owner.clock_.now_ms, replies);
+    last_result = dispatcher.execute(request, owner.clock_.now_ms, replies);
     answers.emplace_back(replies.view());
   }
   return answers;
@@ -118,7 +117,7 @@ std::vector<std::string> CommandTest::Client::run_pipeline(
 std::string CommandTest::Client::try_answer() {
   protocol::OutputBuffer replies;
   protocol::ReplyWriter reply(replies, session->resp);
-  const bool is_answered = session->awaited->try_answer(reply, false);
+  const bool is_answered = last_result.awaited->try_answer(reply, false);
   EXPECT_EQ(is_answered, !replies.empty());
   return std::string(replies.view());
 }

@@ -58,7 +58,7 @@ class CommandTest : public ::testing::Test {
     std::shared_ptr<Session> session;
     Dispatcher dispatcher;
     CommandTest& owner;
-    Outcome last_outcome = Outcome::kDone;
+    CommandResult last_result;
   };
 
   // List of renamed commands, as pairs of the old and the new name.

@@ -82,7 +82,7 @@ int64_t kill_clients(Context& ctx, const ClientFilter& filter) {
     if (!filter.accepts(*session, ctx.session, now_us)) continue;
     ++killed;
     if (session->id == ctx.session.id) {
-      ctx.session.close_after_reply = true;
+      ctx.close_after_reply();
     } else {
       // As in Redis, stream buffers that only the killed replica uses are freed before the reply.
       // The killed replica's connection ends later, on another thread.

@@ -52,7 +52,7 @@ void echo(Context& ctx) {
 
 /* QUIT */
 void quit(Context& ctx) {
-  ctx.session.close_after_reply = true;
+  ctx.close_after_reply();
   ctx.reply.ok();
 }
 

@@ -92,6 +92,7 @@ void exec(Context& ctx) {
     ctx.dispatcher.run_queued(inner, queued);
   }
   ctx.expired_keys = std::move(inner.expired_keys);
+  ctx.result.outcome = inner.result.outcome;  // a queued command may close the connection
 }
 
 /* DISCARD */

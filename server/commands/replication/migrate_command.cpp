@@ -122,6 +122,7 @@ class AwaitedMigration final : public AwaitedReply {
     }
     return !send_again(std::move(changed), reply);
   }
+  bool has_written() const override { return has_written_; }
 
  private:
   struct Key {
@@ -223,7 +224,7 @@ class AwaitedMigration final : public AwaitedReply {
         ctx.changed(database_, ref, KeyEvent::kDel);
         ctx.journal({"DEL", key.name});
       }
-      parts_.session.has_written = true;
+      has_written_ = true;
       services_.reclaimer.drop(std::move(entry));
     }
     keys_.clear();
@@ -252,6 +253,7 @@ class AwaitedMigration final : public AwaitedReply {
   std::vector<Key> keys_;
   std::unique_ptr<KeyTransfer> transfer_;
   int attempts_ = 0;
+  bool has_written_ = false;
 };
 
 /* MIGRATE host port key destination-db timeout [COPY] [REPLACE]

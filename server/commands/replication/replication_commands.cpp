@@ -45,7 +45,8 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
     return ctx.reply.error(kNoSyncWithoutLeader);
   }
   // Earlier replies must be sent before the stream starts.
-  if (ctx.reply.buffer().size() > session.replies_begin || session.output_buffer_bytes.load() > 0) {
+  if (ctx.reply.buffer().size() > ctx.request.replies_begin ||
+      session.output_buffer_bytes.load() > 0) {
     return ctx.reply.error(kPendingOutput);
   }
   if (session.replica.wants_no_keys && !session.replica.takes_eof_mark) {

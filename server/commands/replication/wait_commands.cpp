@@ -114,8 +114,8 @@ class AwaitedAcks final : public AwaitedReply {
 };
 
 void await_acks(Context& ctx, const AwaitedAcks::Wanted& wanted, int64_t timeout_ms) {
-  ctx.await(std::make_unique<AwaitedAcks>(ctx.services, wanted, timeout_ms));
-  if (ctx.session.awaited) ctx.services.leader.request_acks();
+  const bool waits = ctx.await(std::make_unique<AwaitedAcks>(ctx.services, wanted, timeout_ms));
+  if (waits) ctx.services.leader.request_acks();
 }
 
 /* WAIT numreplicas timeout */

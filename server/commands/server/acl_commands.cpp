@@ -54,7 +54,7 @@ void notify_sessions(Context& ctx, std::optional<Arguments> names) {
     const std::string user = session->names.get().user;
     if (names && std::ranges::find(*names, user) == names->end()) continue;
     if (session->id == ctx.session.id) {
-      if (!keeps_rights(ctx.environment, ctx.session)) ctx.session.close_after_reply = true;
+      if (!keeps_rights(ctx.environment, ctx.session)) ctx.close_after_reply();
       continue;
     }
     if (ctx.services.users.find(user) == nullptr) {

@@ -176,20 +176,20 @@ TEST_F(DispatcherTest, SubscribersThatSpeakResp2MayDoLittleElse) {
 
 TEST_F(DispatcherTest, HttpRequestsEndTheConnectionUnanswered) {
   EXPECT_EQ(run({"POST", "/", "HTTP/1.1"}), "");
-  EXPECT_EQ(client_->last_outcome, Outcome::kClose);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kClose);
   EXPECT_EQ(run_as_other({"Host:", "a"}), "");
-  EXPECT_EQ(other_->last_outcome, Outcome::kClose);
+  EXPECT_EQ(other_->last_result.outcome, Outcome::kClose);
 }
 
 TEST_F(DispatcherTest, QuitIsAnsweredAndCloses) {
   EXPECT_EQ(run({"QUIT"}), kOk);
-  EXPECT_EQ(client_->last_outcome, Outcome::kClose);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kClose);
 }
 
 TEST_F(DispatcherTest, HeldBackCommandsLeaveNoTrace) {
   pause_.hold_writes(PauseGate::Hold::kHandover);
   EXPECT_EQ(run({"SET", "a", "1"}), "");
-  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kHeldBack);
   EXPECT_EQ(counters_of("set").calls.value(), 0U);
   EXPECT_EQ(counters_of("set").rejected.value(), 0U);
   EXPECT_EQ(run({"GET", "a"}), kNull);
@@ -197,7 +197,7 @@ TEST_F(DispatcherTest, HeldBackCommandsLeaveNoTrace) {
   EXPECT_EQ(run({"MULTI"}), kOk);
   EXPECT_EQ(run({"SET", "a", "1"}), kQueued);
   EXPECT_EQ(run({"EXEC"}), "");
-  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kHeldBack);
   pause_.release_writes(PauseGate::Hold::kHandover);
   EXPECT_EQ(run({"EXEC"}), array({kOk}));
 }
@@ -208,15 +208,20 @@ TEST_F(DispatcherTest, JournalsAreNotJudged) {
   durability_.availability.begin(Availability::kLoading);
   pause_.hold_writes(PauseGate::Hold::kHandover);
   EXPECT_EQ(run({"SET", "a", "1"}), kOk);
-  EXPECT_EQ(client_->last_outcome, Outcome::kDone);
-  EXPECT_TRUE(client_->session->has_written);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kDone);
+  EXPECT_TRUE(client_->last_result.may_have_written);
 }
 
-TEST_F(DispatcherTest, OnlyWritesMarkTheSession) {
+TEST_F(DispatcherTest, OnlyResultsOfWritesReportAWrite) {
   run({"GET", "a"});
-  EXPECT_FALSE(client_->session->has_written);
+  EXPECT_FALSE(client_->last_result.may_have_written);
   run({"SET", "a", "1"});
-  EXPECT_TRUE(client_->session->has_written);
+  EXPECT_TRUE(client_->last_result.may_have_written);
+  run({"MULTI"});
+  run({"SET", "a", "2"});
+  EXPECT_FALSE(client_->last_result.may_have_written);
+  run({"EXEC"});
+  EXPECT_TRUE(client_->last_result.may_have_written);
 }
 
 TEST_F(DispatcherTest, AnEndingSessionLetsGoOfWhatItShares) {

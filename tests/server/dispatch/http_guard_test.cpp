@@ -33,12 +33,12 @@ TEST_F(HttpGuardTest, RequestsOfBrowsersEndTheConnection) {
        {std::vector<std::string>{"POST", "/", "HTTP/1.1"}, {"post"}, {"Host:", "localhost:6379"}}) {
     Client client(*this);
     EXPECT_EQ(client.run(line), "");
-    EXPECT_EQ(client.last_outcome, Outcome::kClose);
+    EXPECT_EQ(client.last_result.outcome, Outcome::kClose);
   }
   Client client(*this);
   client.session->authenticated = false;
   EXPECT_EQ(client.run({"Host:", "x"}), "");
-  EXPECT_EQ(client.last_outcome, Outcome::kClose) << "a password makes no difference";
+  EXPECT_EQ(client.last_result.outcome, Outcome::kClose) << "a password makes no difference";
 }
 
 TEST_F(HttpGuardTest, WarnsOnceAMinute) {
@@ -58,7 +58,7 @@ TEST_F(HttpGuardTest, WarnsOnceAMinute) {
 TEST_F(HttpGuardTest, OtherUnknownCommandsDoNot) {
   EXPECT_THAT(run({"PUT", "/"}), is_error("ERR", "unknown command"));
   EXPECT_THAT(run({"Host", "x"}), is_error("ERR", "unknown command"));
-  EXPECT_EQ(client_->last_outcome, Outcome::kDone);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kDone);
   EXPECT_EQ(warnings(), 0U);
 }
 

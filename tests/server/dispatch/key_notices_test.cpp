@@ -147,12 +147,12 @@ TEST_F(KeyNoticesTest, CommandsOnDataWaitWhileMessagesPileUp) {
   run({"PUBLISH", "__keyevent@0__:x", big});
   EXPECT_TRUE(pubsub_.is_congested());
   run({"SET", "k", "v"});
-  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kHeldBack);
   run({"PING"});
-  EXPECT_EQ(client_->last_outcome, Outcome::kDone);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kDone);
   key_events_.choose(0);
   run({"SET", "k", "v"});
-  EXPECT_EQ(client_->last_outcome, Outcome::kDone);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kDone);
 }
 
 TEST_F(KeyNoticesTest, FiltersTellOfTheirChanges) {

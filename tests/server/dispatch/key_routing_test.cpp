@@ -203,12 +203,12 @@ TEST_F(KeyRoutingTest, WithoutAPermitTheLeaderServesNothing) {
 TEST_F(KeyRoutingTest, ClientsOfANewLeaderAreHeldBack) {
   cluster_.set_service(Service::kHeld);
   EXPECT_EQ(run({"SET", "bar", "1"}), "");
-  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kHeldBack);
   EXPECT_EQ(run({"SET", "foo", "1"}), kMovedFoo);
   run({"MULTI"});
   EXPECT_EQ(run({"SET", "bar", "1"}), kQueued);
   EXPECT_EQ(run({"EXEC"}), "");
-  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kHeldBack);
   cluster_.set_service(Service::kUp);
   EXPECT_EQ(run({"EXEC"}), array({kOk}));
 }
@@ -220,16 +220,16 @@ TEST_F(KeyRoutingTest, WritesWithoutKeysWaitForThePermit) {
   cluster_.set_service(Service::kHeld);
   for (const char* command : {"FLUSHALL", "FLUSHDB"}) {
     EXPECT_EQ(run({command}), "") << command;
-    EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack) << command;
+    EXPECT_EQ(client_->last_result.outcome, Outcome::kHeldBack) << command;
   }
   EXPECT_EQ(run({"SWAPDB", "0", "1"}), "");
-  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kHeldBack);
   EXPECT_EQ(run({"DBSIZE"}), integer(1));
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
   run({"MULTI"});
   EXPECT_EQ(run({"FLUSHALL"}), kQueued);
   EXPECT_EQ(run({"EXEC"}), "");
-  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kHeldBack);
   cluster_.set_service(Service::kDown);
   EXPECT_EQ(run({"EXEC"}), kDown);
   EXPECT_EQ(run({"FLUSHALL"}), kDown);
@@ -248,13 +248,13 @@ TEST_F(KeyRoutingTest, DeposedLeaderHoldsClientsUntilRedirected) {
   EXPECT_EQ(run_as_other({"MULTI"}), kOk);
   state_.availability.begin(Availability::kReadOnlyReplica);
   EXPECT_EQ(run({"SET", "bar", "1"}), "");
-  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kHeldBack);
   EXPECT_EQ(run({"FLUSHALL"}), "");
-  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kHeldBack);
   EXPECT_EQ(run({"GET", "bar"}), kNull);
   EXPECT_EQ(run_as_other({"SET", "bar", "1"}), kQueued);
   EXPECT_EQ(run_as_other({"EXEC"}), "");
-  EXPECT_EQ(other_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(other_->last_result.outcome, Outcome::kHeldBack);
   become('b');
   EXPECT_EQ(run({"SET", "bar", "1"}), kMovedBar);
   EXPECT_EQ(run_as_other({"EXEC"}), kMovedBar);

@@ -51,7 +51,7 @@ class BigArgumentTest : public CommandTest {
   }
   // Returns the replies to the received requests.
   std::string serve() {
-    const auto [end, consumed] =
+    const auto [end, consumed, awaited] =
         runner_.run(data_, batch_, gate_, RequestRunner::kNoLimit, big_.get());
     end_ = end;
     if (consumed > 0) was_taken_ = big_->is_taken();
@@ -59,7 +59,6 @@ class BigArgumentTest : public CommandTest {
     data_.erase(0, consumed);
     std::string replies(gate_.fresh());
     gate_.drop_fresh();
-    EXPECT_EQ(client_->session->big_argument, nullptr);
     return replies;
   }
   std::string answer(const std::vector<std::string>& request) {
@@ -171,11 +170,12 @@ TEST_F(BigArgumentTest, TheSlowLogHasItsBeginning) {
   receive({"SET", "k", value_});
   const std::string_view text = big_->text();
   const core::keyspace::ByteBuffer stored = big_->take();
-  client_->session->big_argument = big_.get();
   const std::vector<std::string_view> words = {"SET", "k", text, "KEEPTTL"};
   const uint64_t long_ticks = observer_.ticks_min() * 100;
-  observer_.observe({.session = *client_->session, .words = words, .ticks = long_ticks});
-  client_->session->big_argument = nullptr;
+  observer_.observe({.session = *client_->session,
+                     .words = words,
+                     .ticks = long_ticks,
+                     .big_argument = big_.get()});
   ASSERT_EQ(observer_.slow_log().size(), 1u);
   EXPECT_EQ(observer_.slow_log().newest(1)[0]->words,
             (std::vector<std::string>{"SET", "k", value_.substr(0, 128) + "... (999872 more bytes)",

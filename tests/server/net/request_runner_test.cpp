@@ -31,7 +31,7 @@ class RequestRunnerTest : public CommandTest {
   // their replies.
   std::string feed(std::string_view bytes, size_t reply_bytes_limit = RequestRunner::kNoLimit) {
     kept_ += bytes;
-    const auto [end, consumed] = runner_.run(kept_, batch_, gate_, reply_bytes_limit);
+    const auto [end, consumed, awaited] = runner_.run(kept_, batch_, gate_, reply_bytes_limit);
     EXPECT_LE(consumed, kept_.size());
     kept_.erase(0, consumed);
     end_ = end;

@@ -45,9 +45,17 @@ TEST_F(ClientCommandsTest, ListShowsAllOrTheNamedClients) {
 TEST_F(ClientCommandsTest, KillSkipsItsCallerUnlessSkipmeIsNo) {
   EXPECT_EQ(run({"CLIENT", "KILL", "TYPE", "normal"}), integer(1));
   EXPECT_TRUE(other_->session->kill_requested.load());
-  EXPECT_FALSE(client_->session->close_after_reply);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kDone);
   EXPECT_EQ(run({"CLIENT", "KILL", "ID", "1", "SKIPME", "no"}), integer(1));
-  EXPECT_EQ(client_->last_outcome, Outcome::kClose);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kClose);
+}
+
+TEST_F(ClientCommandsTest, KillInATransactionClosesItsCallerAfterExec) {
+  run({"MULTI"});
+  run({"CLIENT", "KILL", "ID", "1", "SKIPME", "no"});
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kDone);
+  EXPECT_EQ(run({"EXEC"}), array({integer(1)}));
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kClose);
 }
 
 TEST_F(ClientCommandsTest, KillRefusesWhatItDoesNotKnow) {
@@ -68,7 +76,7 @@ TEST_F(ClientCommandsTest, AnEmptyAddressIsNobodys) {
   }
   EXPECT_THAT(run({"CLIENT", "KILL", "USER", ""}), is_error("ERR", "user ''"));
   EXPECT_FALSE(other_->session->kill_requested.load());
-  EXPECT_EQ(client_->last_outcome, Outcome::kDone);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kDone);
 }
 
 TEST_F(ClientCommandsTest, KillFindsAClientByEachOfItsFields) {
@@ -103,7 +111,7 @@ TEST_F(ClientCommandsTest, PauseHoldsOthersBackUntilUnpause) {
   EXPECT_EQ(run({"CLIENT", "PAUSE", "-1"}), error(protocol::kNegativeTimeout));
   EXPECT_EQ(run({"CLIENT", "PAUSE", "1000"}), kOk);
   run_as_other({"PING"});
-  EXPECT_EQ(other_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(other_->last_result.outcome, Outcome::kHeldBack);
   EXPECT_EQ(run({"CLIENT", "UNPAUSE"}), kOk);
   EXPECT_EQ(run_as_other({"PING"}), "+PONG\r\n");
 }
@@ -114,11 +122,11 @@ TEST_F(ClientCommandsTest, PauseIsAnsweredWhenNoWriteIsUnderWay) {
   int wakes = 0;
   client_->session->wake = [&wakes] { ++wakes; };
   EXPECT_EQ(run({"CLIENT", "PAUSE", "1000", "WRITE"}), "");
-  EXPECT_EQ(client_->last_outcome, Outcome::kBlocked);
-  ASSERT_TRUE(client_->session->awaited);
-  EXPECT_FALSE(client_->session->awaited->can_be_unblocked());
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kBlocked);
+  ASSERT_TRUE(client_->last_result.awaited);
+  EXPECT_FALSE(client_->last_result.awaited->can_be_unblocked());
   run_as_other({"SET", "a", "1"});
-  EXPECT_EQ(other_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(other_->last_result.outcome, Outcome::kHeldBack);
   EXPECT_EQ(client_->try_answer(), "");
   end_writes();
   EXPECT_EQ(wakes, 1);
@@ -132,7 +140,7 @@ TEST_F(ClientCommandsTest, PauseInsideATransactionIsAnsweredAtOnce) {
   run({"MULTI"});
   run({"CLIENT", "PAUSE", "1000", "WRITE"});
   EXPECT_EQ(run({"EXEC"}), array({kOk}));
-  EXPECT_FALSE(client_->session->awaited);
+  EXPECT_FALSE(client_->last_result.awaited);
 }
 
 TEST_F(ClientCommandsTest, WrongCommandsAreRejectedDuringAPause) {

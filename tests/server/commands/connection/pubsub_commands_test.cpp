@@ -150,13 +150,13 @@ TEST_F(PubSubCommandsTest, TheEndOfASessionEndsItsSubscriptions) {
 TEST_F(PubSubCommandsTest, PublishWaitsForTheEndOfAPauseAndOfCongestion) {
   run({"CLIENT", "PAUSE", "1000", "WRITE"});
   run_as_other({"PUBLISH", "a", "x"});
-  EXPECT_EQ(other_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(other_->last_result.outcome, Outcome::kHeldBack);
   run({"CLIENT", "UNPAUSE"});
   run({"SUBSCRIBE", "a"});
   const std::string big(20 << 20, 'x');
   EXPECT_EQ(run_as_other({"PUBLISH", "a", big}), integer(1));
   run_as_other({"PUBLISH", "a", "x"});
-  EXPECT_EQ(other_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(other_->last_result.outcome, Outcome::kHeldBack);
   EXPECT_EQ(run_as_other({"GET", "k"}), kNull);
   while (pubsub_.take(0)) {
   }

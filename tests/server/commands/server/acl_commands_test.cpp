@@ -92,7 +92,7 @@ TEST_F(AclCommandsTest, ATransactionMayTakeItsOwnRights) {
   const std::string replies = run({"EXEC"});
   EXPECT_THAT(replies, HasSubstr("no permission to execute the command"));
   EXPECT_THAT(replies, HasSubstr("-NOAUTH"));
-  EXPECT_EQ(client_->last_outcome, Outcome::kClose);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kClose);
   EXPECT_EQ(run_as_other({"GET", "k"}), kNull);
 }
 
@@ -101,14 +101,14 @@ TEST_F(AclCommandsTest, ADeletedUserIsSentAway) {
   EXPECT_EQ(run_as_other({"ACL", "DELUSER", "alice", "nobody"}), integer(1));
   EXPECT_FALSE(client_->dispatcher.keeps_rights());
   EXPECT_THAT(run({"GET", "k"}), HasSubstr("NOAUTH"));
-  EXPECT_EQ(client_->last_outcome, Outcome::kClose);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kClose);
   EXPECT_THAT(run_as_other({"ACL", "DELUSER", "default"}), is_error("ERR", "'default'"));
 }
 
 TEST_F(AclCommandsTest, UserThatDeletesItselfGetsItsReply) {
   become_alice({"+@all", "~*"});
   EXPECT_EQ(run({"ACL", "DELUSER", "alice"}), integer(1));
-  EXPECT_EQ(client_->last_outcome, Outcome::kClose);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kClose);
 }
 
 TEST_F(AclCommandsTest, OthersAreWokenToLookAtTheirRights) {

@@ -44,7 +44,7 @@ TEST_F(ServerCommandsTest, ShutdownAnswersOnlyErrors) {
   EXPECT_EQ(run({"SHUTDOWN", "NOSAVE"}), "");
   // SHUTDOWN blocks its client, so that no later command of the client is executed. The connection
   // closes when the process ends.
-  EXPECT_EQ(client_->last_outcome, Outcome::kBlocked);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kBlocked);
   EXPECT_EQ(shutdowns_requested_, 1);
 }
 

@@ -178,8 +178,8 @@ TEST_F(ShutdownTest, AbortBringsWritesBack) {
   psync(peer, replication_.offset());
   run({"SET", "a", "1"});
   EXPECT_EQ(run({"SHUTDOWN"}), "");
-  EXPECT_EQ(client_->last_outcome, Outcome::kBlocked);
-  EXPECT_TRUE(client_->session->awaited);
+  EXPECT_EQ(client_->last_result.outcome, Outcome::kBlocked);
+  EXPECT_TRUE(client_->last_result.awaited);
   EXPECT_EQ(run_as_other({"SHUTDOWN", "ABORT"}), kOk);
   EXPECT_FALSE(writes_are_held());
   EXPECT_THAT(client_->try_answer(), kFailed);
