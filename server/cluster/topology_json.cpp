@@ -62,7 +62,7 @@ Node parse_node(std::string_view id, const json::value& value) {
   return node;
 }
 
-Topology parse_document(const json::object& object) {
+Topology parse_topology_document(const json::object& object) {
   if (JsonField(object, "format").number() != kFormat) {
     throw JsonFault{"another format than 1: written by a newer version"};
   }
@@ -82,7 +82,7 @@ Topology parse_document(const json::object& object) {
 }  // namespace
 
 core::Result<Topology> parse_topology(std::string_view text) {
-  auto topology = parse_json("topology", text, kTopologyBytesMax, parse_document);
+  auto topology = parse_json("topology", text, kTopologyBytesMax, parse_topology_document);
   if (!topology) return topology;
   if (auto checked = check_topology(*topology); !checked) return checked.error();
   return topology;

@@ -37,7 +37,7 @@ ShardBackup parse_shard_backup(std::string_view name, const json::value& value) 
   return shard;
 }
 
-Backup parse_document(const json::object& object) {
+Backup parse_backup_document(const json::object& object) {
   if (JsonField(object, "format").number() != kBackupFormat) {
     throw JsonFault{"has an unknown format"};
   }
@@ -77,7 +77,7 @@ std::string backup_json(const Backup& backup) {
 }
 
 core::Result<Backup> parse_backup(std::string_view text) {
-  return parse_json(kBackupFile, text, 2 * kTopologyBytesMax, parse_document);
+  return parse_json(kBackupFile, text, 2 * kTopologyBytesMax, parse_backup_document);
 }
 
 core::Result<Topology> plan_restore(const Backup& backup, std::vector<Node> nodes) {

@@ -67,8 +67,8 @@ std::string reachable_address(std::string address) {
   return address;
 }
 
-Attempt attempt(const ClientSocket::Target& target, const std::string& where,
-                const HealthRequest& request) {
+Attempt ask_target(const ClientSocket::Target& target, const std::string& where,
+                   const HealthRequest& request) {
   RespClient link(request.limits.answer);
   if (auto connected = link.connect(target); !connected) {
     return {false, {false, fmt::format("{}: {}", where, connected.error().message)}};
@@ -86,7 +86,7 @@ Attempt ask_port(const std::string& address, int64_t port, bool has_tls,
   target.uses_tls = has_tls;
   // The certificate is not verified, because the server is on the same machine.
   if (has_tls) target.tls.reset(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
-  return attempt(target, where, request);
+  return ask_target(target, where, request);
 }
 
 // Returns the result of the first healthy address. If no address is healthy, returns the result of
@@ -128,7 +128,7 @@ Health check_health(const Config& config, HealthQuestion question, const HealthL
     }
   }
   if (const std::string path = config.text(OptionId::kUnixSocket); !path.empty()) {
-    return attempt({.path = path}, path, request).health;
+    return ask_target({.path = path}, path, request).health;
   }
   return {false, "the configuration names nothing to listen on"};
 }

@@ -29,7 +29,7 @@ namespace {
 constexpr size_t kUnsentBytesMax = size_t{1} << 20;
 constexpr size_t kHandshakeReadBytes = size_t{16} << 10;
 constexpr const char* kNoAnswer = "no answer in time";
-constexpr const char* kClosed = "the connection was closed";
+constexpr const char* kPeerClosed = "the connection was closed";
 
 core::Error system_error(int error_number) {
   return {std::generic_category().message(error_number)};
@@ -149,7 +149,7 @@ core::Result<> ClientSocket::encrypt(Milliseconds timeout) {
   }
   if (tls.phase() == TlsStream::Phase::kEstablished) return {};
   const std::string failure = tls.failure();
-  return core::Error{fmt::format("TLS handshake: {}", failure.empty() ? kClosed : failure)};
+  return core::Error{fmt::format("TLS handshake: {}", failure.empty() ? kPeerClosed : failure)};
 }
 
 core::Error ClientSocket::failed() const {
@@ -208,7 +208,7 @@ core::Result<size_t> ClientSocket::receive(std::span<char> out, Milliseconds tim
       holds_bytes_ |= outcome.holds_bytes;
       return outcome.bytes;
     case Stream::Status::kEnd:
-      return core::Error{kClosed};
+      return core::Error{kPeerClosed};
     case Stream::Status::kBroken:
       break;
   }

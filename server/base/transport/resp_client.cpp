@@ -9,7 +9,7 @@
 namespace server {
 namespace {
 
-constexpr size_t kReadBytes = size_t{64} << 10;
+constexpr size_t kReplyReadBytes = size_t{64} << 10;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ core::Result<> RespClient::receive_more() {
   size_t count = 0;
   while (count == 0) {
     if (!socket_.wait_for_input(wait_limit())) return core::Error{"no answer in time"};
-    input_.resize(size + kReadBytes + Stream::kExtraBytesMax);
+    input_.resize(size + kReplyReadBytes + Stream::kExtraBytesMax);
     const auto got = socket_.receive(std::span(input_).subspan(size), {});
     if (!got) return got.error();
     count = *got;

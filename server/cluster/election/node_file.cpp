@@ -29,7 +29,7 @@ std::optional<Listening> listening_in(const json::object& object) {
   return Listening{JsonField(members, "bind").text_or(""), port("port"), port("tls")};
 }
 
-NodeFile read_document(const json::object& object) {
+NodeFile parse_node_document(const json::object& object) {
   if (JsonField(object, "format").number() != kNodeFileFormat) {
     throw JsonFault{"has an unknown format"};
   }
@@ -54,7 +54,7 @@ NodeFile read_document(const json::object& object) {
 }  // namespace
 
 core::Result<NodeFile> parse_node_file(std::string_view text) {
-  return parse_json("cluster.json", text, kNodeFileBytesMax, read_document);
+  return parse_json("cluster.json", text, kNodeFileBytesMax, parse_node_document);
 }
 
 std::string node_file_text(const NodeFile& file) {

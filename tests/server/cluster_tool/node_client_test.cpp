@@ -78,8 +78,7 @@ TEST(NodeClientTest, ServerWithoutTlsIsAnError) {
     EXPECT_NE(client.error().message.find("TLS"), std::string::npos) << client.error().message;
   }
   access.ca_file = "/no/such/file";
-  const OneReply server("");
-  const auto client = NodeClient::connect(server.address(), access);
+  const auto client = NodeClient::connect({"127.0.0.1", 1}, access);
   ASSERT_FALSE(client);
   EXPECT_NE(client.error().message.find("'/no/such/file'"), std::string::npos)
       << client.error().message;

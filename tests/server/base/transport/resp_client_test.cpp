@@ -19,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kAnswerLimit{60};
 
 class RespClientTest : public ::testing::Test {
  protected:
@@ -55,7 +55,7 @@ class RespClientTest : public ::testing::Test {
 
   LoopbackListener listener_;
   Waker waker_;
-  RespClient client_{kPatience, &waker_};
+  RespClient client_{kAnswerLimit, &waker_};
   int peer_ = -1;
 };
 
@@ -104,7 +104,7 @@ TEST_F(RespClientTest, TooLargeReplyIsAnError) {
     }
   });
   EXPECT_EQ(reply(), "error: the reply is too large");
-  client_ = RespClient(kPatience);  // closes the connection, which ends the thread
+  client_ = RespClient(kAnswerLimit);  // closes the connection, which ends the thread
 }
 
 TEST_F(RespClientTest, WrongTypeByteIsAnError) {
@@ -121,6 +121,11 @@ TEST_F(RespClientTest, PeerThatClosesIsAnError) {
   say("$3\r\nab");
   hang_up();
   EXPECT_EQ(reply(), "error: the connection was closed");
+}
+
+TEST_F(RespClientTest, PeerThatClosesInALineIsAnError) {
+  say("no end");
+  hang_up();
   EXPECT_EQ(line(), "error: the connection was closed");
 }
 
@@ -137,7 +142,7 @@ TEST_F(RespClientTest, DeadlineEndsAWait) {
   say("no end of the line");
   EXPECT_EQ(line(), "error: no answer in time");
   say("\n");
-  client_.end_at(RespClient::Clock::now() + kPatience);
+  client_.end_at(RespClient::Clock::now() + kAnswerLimit);
   EXPECT_EQ(line(), "no end of the line");
 }
 
