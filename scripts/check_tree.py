@@ -29,7 +29,8 @@ import tree_facts
 import tree_numbers
 
 SPDX = "SPDX-License-Identifier: MIT"
-FILE_LINES_MAX = 500
+# A class must not be cut over two files to keep this limit.
+FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 LINE_COLUMNS_MAX = 100
 FOLDER_UNITS_MAX = 20

@@ -18,7 +18,7 @@ INSIDE = {
     "cluster": ("", "election"),
     "session": ("acl", "pubsub"),
     "durability": ("data", "log", "saves", "loading"),
-    "replication": ("stream", "leader", "replica", "roles"),
+    "replication": ("stream", "leader", "replica"),
     "commands": ("", "strings", "bloom", "keys", "info", "replication", "server", "connection"),
     "net": ("loop",),
     "admin": ("figures", "history"),

@@ -10,7 +10,7 @@
 #include "server/base/process/server_state.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/replication/leader/leader.h"
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/replica_controller.h"
 #include "server/replication/stream/replication.h"
 
 namespace server {

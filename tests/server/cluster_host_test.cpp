@@ -5,7 +5,7 @@
 
 #include "server/base/config/config.h"
 #include "server/base/process/server_state.h"
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"

@@ -26,7 +26,7 @@
 #include "persistence/rdb/rdb_writer.h"
 #include "server/base/metrics/statistics.h"
 #include "server/dispatch/command_replayer.h"
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/replica_controller.h"
 #include "server/session/session.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/command_test.h"

@@ -10,8 +10,8 @@
 #include "server/cluster/permit_clock.h"
 #include "server/cluster/view.h"
 #include "server/commands/services.h"
-#include "server/replication/roles/replica_controller.h"
-#include "server/replication/roles/shutdown.h"
+#include "server/replication/replica_controller.h"
+#include "server/replication/shutdown.h"
 #include "server/replication/stream/replication.h"
 
 namespace server::admin {

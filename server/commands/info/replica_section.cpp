@@ -11,7 +11,7 @@
 #include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
 #include "server/replication/replica/link_failures.h"
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/replica_controller.h"
 #include "server/replication/stream/replication.h"
 
 namespace server::info {

@@ -7,8 +7,8 @@
 #include "server/commands/info/section.h"
 #include "server/commands/services.h"
 #include "server/replication/leader/leader.h"
-#include "server/replication/roles/failover.h"
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/failover.h"
+#include "server/replication/replica_controller.h"
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"
 

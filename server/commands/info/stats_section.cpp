@@ -13,7 +13,7 @@
 #include "server/durability/durability.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/replica_controller.h"
 #include "server/session/acl/access_log.h"
 #include "server/session/acl/users.h"
 #include "server/session/clients.h"

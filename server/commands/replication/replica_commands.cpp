@@ -10,8 +10,8 @@
 #include "server/commands/replication/replica_role.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
-#include "server/replication/roles/failover.h"
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/failover.h"
+#include "server/replication/replica_controller.h"
 #include "server/replication/stream/replication.h"
 
 namespace server {

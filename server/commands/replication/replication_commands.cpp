@@ -13,7 +13,7 @@
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/replication/leader/leader.h"
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/clients.h"
 

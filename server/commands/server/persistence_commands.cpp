@@ -9,7 +9,7 @@
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
-#include "server/replication/roles/shutdown.h"
+#include "server/replication/shutdown.h"
 #include "server/session/awaited_reply.h"
 
 namespace server {

@@ -150,8 +150,7 @@ class Leader final : public StreamListener {
   void add_to_stream(int64_t now_us);
   void update_write_gate_locked(int64_t now_us);
 
-  // The functions that send snapshots are defined in leader_snapshots.cpp. begin_snapshot()
-  // REQUIRES that the caller holds no stripe lock.
+  // REQUIRES: the caller holds no stripe lock.
   void begin_snapshot(const ReplicaBatch& batch);
   // Called while all stripes are locked. Returns the connections of the replicas that get the
   // snapshot. The connections stay open until the fork, because the descriptor number of a closed

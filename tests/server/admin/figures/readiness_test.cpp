@@ -7,7 +7,7 @@
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/permit_clock.h"
 #include "server/cluster/view.h"
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/base/config/config.h"
-#include "server/replication/roles/shutdown.h"
+#include "server/replication/shutdown.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/replica_controller.h"
 #include "tests/support/replica_fixture.h"
 
 namespace server {

@@ -15,7 +15,7 @@
 #include "server/dispatch/permissions.h"
 #include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 #include "tests/support/error_matcher.h"

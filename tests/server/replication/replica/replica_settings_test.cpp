@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "server/base/config/config.h"
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/replica_controller.h"
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"
 #include "tests/support/replica_fixture.h"

@@ -76,7 +76,6 @@ class ReplicaController {
   int64_t silence_us() const;
   const LinkFailures& failures() const { return *failures_; }
 
-  // The functions for FAILOVER are defined in replica_failover.cpp.
   FailoverState failover_state() const;
   bool is_failing_over() const;
   // Starts a failover and holds back all writes. Errors: the reply to the client.

@@ -10,7 +10,7 @@
 #include "server/base/config/config.h"
 #include "server/base/metrics/statistics.h"
 #include "server/base/process/availability.h"
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 #include "tests/support/replica_fixture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/roles/shutdown.h"
+#include "server/replication/shutdown.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/roles/failover.h"
+#include "server/replication/failover.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

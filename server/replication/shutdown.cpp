@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/roles/shutdown.h"
+#include "server/replication/shutdown.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/roles/replica_controller.h"
+#include "server/replication/replica_controller.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 #include "server/base/config/config.h"
 #include "server/durability/durability_parts.h"
-#include "server/replication/roles/failover.h"
+#include "server/replication/failover.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 #include "tests/support/leader_fixture.h"
