@@ -18,7 +18,7 @@ This file exports the names that most tests need. Tests import other names from 
 | command_stream, server_stream, reply_matching | random commands, to compare with redis-server |
 | replication, replication_peer, scripted_leader | replicas, real and simulated |
 | sentinel, sentinel_writers | a leader, its replicas and redis-sentinel, and their clients |
-| etcd, cluster, cluster_load, cluster_writers | clusters, and writers to them |
+| etcd, cluster, cluster_load, cluster_writers, shard_writer | clusters, and writers to them |
 | node, pages, web_tools | Node clients, the programs of docs/, programs that serve HTTP |
 | browser | the dashboard in Chromium |
 | stories, vector_checks | shared parts of users' stories and of tests with other servers' files |
