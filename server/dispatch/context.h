@@ -109,7 +109,7 @@ class Context {
     Dispatcher& dispatcher;
   };
   Context(const Parts& parts, const Request& from, protocol::ReplyWriter reply_writer,
-          int64_t time_ms)
+          int64_t time_ms, CommandResult& command_result)
       : environment(parts.environment),
         services(parts.environment.services),
         counters(parts.counters),
@@ -117,6 +117,7 @@ class Context {
         dispatcher(parts.dispatcher),
         request(from),
         reply(reply_writer),
+        result(command_result),
         now_ms(time_ms),
         expiry_now_ms(parts.session.origin == CommandOrigin::kClient
                           ? time_ms
@@ -130,8 +131,8 @@ class Context {
   Dispatcher& dispatcher;
   const Request& request;  // the running request; inside EXEC it is the request of EXEC itself
   protocol::ReplyWriter reply;
-  CommandResult result;
-  const int64_t now_ms;  // wall-clock time, which is the same for all commands of a read batch
+  CommandResult& result;  // what execute() will return
+  const int64_t now_ms;   // wall-clock time, which is the same for all commands of a read batch
 
   // Time for expiry checks. A journal contains a DEL for each expired key, so replay ignores
   // expiry.

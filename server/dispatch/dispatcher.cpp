@@ -187,12 +187,16 @@ std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
 CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
                                   protocol::OutputBuffer& replies) {
   size_t mark = replies.size();
+  CommandResult result;
   Context ctx({environment_, counters_, session_, *this}, request,
-              protocol::ReplyWriter(replies, session_.resp), now_ms);
+              protocol::ReplyWriter(replies, session_.resp), now_ms, result);
   const auto* command = request.command != nullptr ? request.command : find(request.args);
   if (command == nullptr || !command->subcommands.empty()) [[unlikely]] {
     command = resolve(ctx, command);
-    if (command == nullptr) return finish(ctx, mark);
+    if (command == nullptr) {
+      finish(ctx, mark);
+      return result;
+    }
   }
   ctx.command = command;
   session_.traffic.set_last_command(&command->full_name);
@@ -204,24 +208,19 @@ CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
   if (needs_checks(environment_, session_, *command, request.args)) [[unlikely]] {
     if (const std::string error = check_arguments(ctx); !error.empty()) {
       reject(ctx, error);
-      return finish(ctx, mark);
+      finish(ctx, mark);
+      return result;
     }
   }
   if (session_.origin == CommandOrigin::kClient) [[likely]] {
-    if (may_be_held_back()) [[unlikely]] {
-      if (!queues && is_held_back(flags, now_ms)) return {Outcome::kHeldBack};
+    if (may_be_held_back() && !queues && is_held_back(flags, now_ms)) [[unlikely]] {
+      result.outcome = Outcome::kHeldBack;
+      return result;
     }
     if (may_be_refused(ctx, flags)) [[unlikely]] {
-      const KeyRouting routing = route(ctx, flags);
-      if (routing.is_held() && !queues) return {Outcome::kHeldBack};
-      std::string error = routing.is_served() ? refusal(ctx, flags) : routing_error(routing);
-      if (awaits_view(routing, error)) [[unlikely]] {
-        if (!queues) return {Outcome::kHeldBack};
-        error.clear();
-      }
-      if (!error.empty()) {
-        reject(ctx, error);
-        return finish(ctx, mark);
+      if (!admit(ctx, flags, queues)) {
+        if (result.outcome != Outcome::kHeldBack) finish(ctx, mark);
+        return result;
       }
       // The invalidations of evicted keys must be sent before the values that this command reads.
       replies.append(take_invalidation_news(environment_.pubsub, environment_.tracking, session_));
@@ -231,7 +230,8 @@ CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
   }
   if (queues) [[unlikely]] {
     queue(ctx);
-    return finish(ctx, mark);
+    finish(ctx, mark);
+    return result;
   }
   ctx.result.may_have_written = (flags & kWrite) != 0;
   const bool tracks = session_.subscriptions.tracking() != nullptr;
@@ -242,7 +242,8 @@ CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
     expire_seen(ctx);
   if (tracks) [[unlikely]]
     end_caching(ctx);
-  return finish(ctx, mark);
+  finish(ctx, mark);
+  return result;
 }
 
 const RegisteredCommand* Dispatcher::resolve(Context& ctx, const RegisteredCommand* command) {
@@ -263,10 +264,25 @@ const RegisteredCommand* Dispatcher::resolve(Context& ctx, const RegisteredComma
   return nullptr;
 }
 
-CommandResult Dispatcher::finish(Context& ctx, size_t mark) {
+bool Dispatcher::admit(Context& ctx, uint32_t flags, bool queues) {
+  const KeyRouting routing = route(ctx, flags);
+  bool waits = routing.is_held() && !queues;
+  std::string error;
+  if (!waits) {
+    error = routing.is_served() ? refusal(ctx, flags) : routing_error(routing);
+    if (awaits_view(routing, error)) {
+      waits = !queues;
+      error.clear();
+    }
+  }
+  if (waits) ctx.result.outcome = Outcome::kHeldBack;
+  if (!error.empty()) reject(ctx, error);
+  return !waits && error.empty();
+}
+
+void Dispatcher::finish(Context& ctx, size_t mark) {
   if (session_.reply_mode != ReplyMode::kOn) [[unlikely]]
     apply_reply_mode(ctx, mark);
-  return std::move(ctx.result);
 }
 
 [[gnu::always_inline]] inline bool Dispatcher::prepare(Request& request, const Request* before) {

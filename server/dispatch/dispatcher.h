@@ -125,6 +125,9 @@ class Dispatcher {
   // Checks whether the server is available, as part of refusal(). `flags` are those of the row and
   // of all queued commands. `permissions` are the flags that the row and all queued commands share.
   std::string trouble(uint32_t flags, uint32_t permissions) const;
+  // Returns whether the command may run. If not, it was rejected, or the outcome is kHeldBack.
+  // `queues` is true for a command that MULTI queues.
+  bool admit(Context& ctx, uint32_t flags, bool queues);
   void refuse(Context& ctx, std::string_view error);
   // Rejects a known command, and counts the rejection in its statistics.
   void reject(Context& ctx, std::string_view error);
@@ -132,9 +135,8 @@ class Dispatcher {
   void run(Context& ctx);
   // Reports the executed command to SLOWLOG, LATENCY and MONITOR.
   void observe(const Context& ctx, uint64_t ticks);
-  // Must be called after every request, including a rejected one. Applies CLIENT REPLY, and returns
-  // the result that the command has reported.
-  CommandResult finish(Context& ctx, size_t mark);
+  // Must be called after every request, including a rejected one. Applies CLIENT REPLY.
+  void finish(Context& ctx, size_t mark);
   void apply_reply_mode(Context& ctx, size_t mark);
 
   Environment& environment_;

@@ -123,11 +123,12 @@ RequestRunner::Gathered RequestRunner::gather(std::string_view data, RequestBatc
 RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_ms, ReplyGate& gate,
                                                BigArgument* big) {
   const auto requests = std::span(batch.requests).first(batch.count);
+  const size_t replies_begin = gate.fresh_begin();
   for (size_t i = 0; i < requests.size(); ++i) {
     const auto& [words_begin, words_end, end] = batch.bounds[i];
     requests[i] = {.args = {batch.words.data() + words_begin, words_end - words_begin},
                    .big_argument = big,
-                   .replies_begin = gate.fresh_begin()};
+                   .replies_begin = replies_begin};
   }
   dispatcher_.look_ahead(requests, now_ms);
   size_t consumed = 0;

@@ -83,8 +83,9 @@ void exec(Context& ctx) {
   if (end_watches(ctx, transaction)) return ctx.reply.null_array();
   const persistence::Journal::Group group(ctx.services.journal);
   ctx.reply.array(transaction.queue.size());
+  // A queued command may close the connection, so it has the result of EXEC.
   Context inner({ctx.services, ctx.counters, session, ctx.dispatcher}, ctx.request, ctx.reply,
-                ctx.now_ms);
+                ctx.now_ms, ctx.result);
   inner.in_exec = true;
   for (const QueuedCommand& queued : transaction.queue) {
     // A queued HELLO changes the protocol of the replies after it.
@@ -92,7 +93,6 @@ void exec(Context& ctx) {
     ctx.dispatcher.run_queued(inner, queued);
   }
   ctx.expired_keys = std::move(inner.expired_keys);
-  ctx.result.outcome = inner.result.outcome;  // a queued command may close the connection
 }
 
 /* DISCARD */

@@ -205,7 +205,9 @@ class AwaitedMigration final : public AwaitedReply {
     const std::vector<bool>& stored = transfer_->outcome().stored;
     const Request request;
     protocol::OutputBuffer unused;
-    Context ctx(parts_, request, protocol::ReplyWriter(unused, parts_.session.resp), now_ms);
+    CommandResult result;
+    Context ctx(parts_, request, protocol::ReplyWriter(unused, parts_.session.resp), now_ms,
+                result);
     ctx.command = command_;
     for (size_t i = 0; i < keys_.size(); ++i) {
       const Key& key = keys_[i];

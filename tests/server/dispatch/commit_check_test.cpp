@@ -21,8 +21,9 @@ class CommitCheckTest : public CommandTest {
   bool is_committed(const std::vector<std::string_view>& args, Act&& act) {
     const Request request{.args = args};
     protocol::OutputBuffer replies;
+    CommandResult result;
     Context ctx({services_, statistics_.thread(0), *client_->session, client_->dispatcher}, request,
-                protocol::ReplyWriter(replies, client_->session->resp), clock_.now_ms);
+                protocol::ReplyWriter(replies, client_->session->resp), clock_.now_ms, result);
     ctx.command = registry_->find(args[0]);
     const CommitCheck check(ctx);
     act(ctx);
