@@ -57,7 +57,7 @@ std::string ClientAcceptor::refusal(int descriptor, Kind kind) const {
 std::shared_ptr<Session> ClientAcceptor::new_session(int descriptor, Kind kind) const {
   auto session = std::make_shared<Session>(services_.clients.next_id());
   session->socket.descriptor = descriptor;
-  session->is_unix_socket = kind == Kind::kUnix;
+  session->socket.is_unix = kind == Kind::kUnix;
   if (kind == Kind::kTls) {
     session->socket.tls =
         std::make_shared<TlsStream>(tls_.server_context(), TlsStream::Side::kServer, descriptor);

@@ -55,7 +55,7 @@ void Connection::on_tick(int64_t now_us, int64_t timeout_us, bool restarts_peak)
 }
 
 void Connection::await_end_of_pause() {
-  session_->paused.store(true);
+  session_->wait = ClientWait::kPaused;
   update_interest();
   publish_buffer_sizes();
   // Limit on the wait for the end of a pause, so that a jump of the wall clock does not block
@@ -69,8 +69,11 @@ void Connection::await_end_of_pause() {
 }
 
 void Connection::await_reply() {
-  session_->blocked = awaited_->is_shown();
-  session_->can_be_unblocked = awaited_->can_be_unblocked();
+  if (awaited_->can_be_unblocked()) {
+    session_->wait = ClientWait::kUnblockable;
+  } else if (awaited_->is_shown()) {
+    session_->wait = ClientWait::kBlocked;
+  }
   update_interest();
   thread_.connections.set_blocked(session_->id, true);
   thread_.blocked_waker.arm();
@@ -99,8 +102,7 @@ void Connection::poll() {
   if (awaited.has_written()) thread_.gate.record_write(reply_begin);
   if (awaited.is_silent) thread_.gate.drop_fresh();
   timer_.cancel();
-  session_->blocked = false;
-  session_->can_be_unblocked = false;
+  session_->wait = ClientWait::kNone;
   thread_.connections.set_blocked(session_->id, false);
   awaited_.reset();
   state_ = State::kRunning;
@@ -131,7 +133,7 @@ void Connection::on_timer() {
   if (output_.is_held()) return;
   switch (state_) {
     case State::kPaused:
-      session_->paused.store(false);
+      session_->wait = ClientWait::kNone;
       state_ = State::kRunning;
       update_interest();
       return proceed({});

@@ -33,7 +33,8 @@ class AwaitedReply {
   // Returns whether try_answer() has changed keys, so that the reply must wait until the change is
   // safe.
   virtual bool has_written() const { return false; }
-  // Returns whether CLIENT LIST and INFO show the waiting client as blocked.
+  // Returns whether CLIENT LIST and INFO show the waiting client as blocked. A client that can be
+  // unblocked is always shown.
   virtual bool is_shown() const { return can_be_unblocked(); }
 
   bool is_silent = false;  // true if CLIENT REPLY silences the reply; set by the dispatcher

@@ -14,12 +14,12 @@ namespace {
 // Returns the letters of the `flags` field; "N" if no flag is set.
 std::string flag_letters(const Session& session) {
   std::string letters;
-  const Peer peer = session.peer.load(std::memory_order_relaxed);
+  const Peer peer = session.peer;
   if (peer == Peer::kReplica) letters += 'S';
   if (peer == Peer::kMonitor) letters += 'O';
   if (peer == Peer::kLeader) letters += 'M';
   if (session.subscriptions.published_any()) letters += 'P';
-  if (session.paused.load(std::memory_order_relaxed) || session.blocked) letters += 'b';
+  if (session.wait != ClientWait::kNone) letters += 'b';
   if (session.queued_commands.load(std::memory_order_relaxed) >= 0) letters += 'x';
   const Subscriptions::PublishedTracking& tracking = session.subscriptions.published_tracking();
   if (tracking.is_on.load(std::memory_order_relaxed)) letters += 't';
@@ -27,7 +27,7 @@ std::string flag_letters(const Session& session) {
   if (tracking.is_broadcast.load(std::memory_order_relaxed)) letters += 'B';
   if (session.reads_replicas.load(std::memory_order_relaxed)) letters += 'r';
   if (session.kill_requested.load(std::memory_order_relaxed)) letters += 'A';
-  if (session.is_unix_socket) letters += 'U';
+  if (session.socket.is_unix) letters += 'U';
   if (session.no_evict.load(std::memory_order_relaxed)) letters += 'e';
   if (session.no_touch.load(std::memory_order_relaxed)) letters += 'T';
   return letters.empty() ? "N" : letters;
@@ -60,7 +60,7 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
                  session.id, session.address, session.local_address, session.socket.descriptor,
                  names.name, seconds_since(session.created_us, now_us),
                  seconds_since(session.last_interaction_us.load(std::memory_order_relaxed), now_us),
-                 flag_letters(session), session.published_database.load(std::memory_order_relaxed));
+                 flag_letters(session), int{session.database});
   const Subscriptions& subscriptions = session.subscriptions;
   fmt::format_to(out, " sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={}",
                  subscriptions.published_count(SubscriptionKind::kChannel),
@@ -76,7 +76,7 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
                  session.published_memory_bytes());
   fmt::format_to(out, " events={} cmd={} user={} redir={} resp={}", output == 0 ? "r" : "rw",
                  command == nullptr ? "NULL" : *command, names.user, redirect_of(session),
-                 session.published_resp.load(std::memory_order_relaxed));
+                 static_cast<int>(protocol::RespVersion{session.resp}));
   // The fields that Redis added after 7.0 follow the fields of 7.0, in the order of the versions.
   fmt::format_to(
       out, " lib-name={} lib-ver={} watch={} tot-net-in={} tot-net-out={} tot-cmds={}\n",

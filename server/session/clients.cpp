@@ -11,7 +11,7 @@ namespace server {
 namespace {
 
 bool is_counted(const Session& session) {
-  const Peer peer = session.peer.load(std::memory_order_relaxed);
+  const Peer peer = session.peer;
   return peer == Peer::kClient || peer == Peer::kMonitor;
 }
 

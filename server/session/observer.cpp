@@ -53,7 +53,7 @@ std::vector<std::string> logged_words(const Observed& observed) {
 }
 
 std::string monitored_address(const Session& session) {
-  if (!session.is_unix_socket) return session.address;
+  if (!session.socket.is_unix) return session.address;
   return "unix:" + session.address.substr(0, session.address.rfind(':'));
 }
 

@@ -6,7 +6,7 @@
 
 namespace server {
 
-Session::Session(uint64_t session_id) : id(session_id) {}
+Session::Session(uint64_t session_id) : ClientEndpoint(session_id) {}
 
 Session::~Session() = default;
 

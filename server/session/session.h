@@ -4,7 +4,7 @@
 //
 // Invariants: `id` is never used twice in one process.
 // Thread safety: a session belongs to the I/O thread of its connection. Other threads (CLIENT
-// LIST, CLIENT KILL) may use only the members marked `shared`: atomics, names and request_kill().
+// LIST, CLIENT KILL) may use only ClientEndpoint, PublishedState, SharedState and request_kill().
 #pragma once
 
 #include <atomic>
@@ -92,11 +92,37 @@ struct ReplicaTraits {
 // The request of CLIENT UNBLOCK to a session whose command is still blocked.
 enum class Unblock : uint8_t { kNo, kAsByTimeout, kWithError };
 
+// The reason why a client's next command does not run yet.
+enum class ClientWait : uint8_t {
+  kNone,
+  kPaused,       // a pause holds the command back
+  kBlocked,      // the command before it waits for its reply
+  kUnblockable,  // as kBlocked, and CLIENT UNBLOCK may end the wait
+};
+
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipThis };
+
+// Published: a value that the session's thread writes and any thread reads. The value orders no
+// other memory.
+template <class Value>
+class Published {
+ public:
+  explicit Published(Value value) : value_(value) {}
+
+  operator Value() const { return value_.load(std::memory_order_relaxed); }
+  Value operator=(Value value) {
+    value_.store(value, std::memory_order_relaxed);
+    return value;
+  }
+
+ private:
+  std::atomic<Value> value_;
+};
 
 struct Socket {
   int descriptor = -1;
   std::shared_ptr<TlsStream> tls;  // the TLS stream, which owns the descriptor; null without TLS
+  bool is_unix = false;            // true for a unix socket
 };
 
 // The names that a client has set, and the name of its user.
@@ -185,53 +211,68 @@ struct ClientBuffers {
   }
 };
 
-class Session : public ClientBuffers {
- public:
-  explicit Session(uint64_t session_id);
-  ~Session();
+// ClientEndpoint: the two ends of a client's connection. Constant after the session is registered;
+// any thread may read it.
+struct ClientEndpoint {
+  explicit ClientEndpoint(uint64_t client_id) : id(client_id) {}
 
   const uint64_t id;
-  CommandOrigin origin = CommandOrigin::kClient;
+  std::string address;  // address of the client, such as "127.0.0.1:50000" or "<socket path>:0"
+  std::string local_address;
+  Socket socket;
+  size_t thread_index = 0;     // index of the connection's thread
+  int64_t created_us = 0;      // monotonic time at which the session was created
+  std::function<void()> wake;  // Called to make the connection check `kill_requested`.
+};
 
-  // Only the connection's thread may use the members below.
-  protocol::RespVersion resp = protocol::RespVersion::kResp2;
+// OwnState: the state that only the connection's thread may use.
+struct OwnState {
+  CommandOrigin origin = CommandOrigin::kClient;
   ReplyMode reply_mode = ReplyMode::kOn;
   bool authenticated = false;
   SessionUser identity;
-  int database = 0;
   Transaction transaction;
-  Subscriptions subscriptions;
   ReplicaTraits replica;
   // Called when the session ends. Removes what a command has registered outside the session. For a
   // replica's session it detaches the replica from Leader.
   std::function<void()> on_end;
+};
 
-  // The shared members below are constant after the session is registered.
-  std::string address;  // address of the client, such as "127.0.0.1:50000" or "<socket path>:0"
-  std::string local_address;
-  Socket socket;
-  size_t thread_index = 0;  // index of the connection's thread
-  bool is_unix_socket = false;
-  int64_t created_us = 0;      // monotonic time at which the session was created
-  std::function<void()> wake;  // Called to make the connection check `kill_requested`.
-
-  // The shared counters below are written by the connection's thread.
-  std::atomic<int64_t> last_interaction_us{0};  // monotonic time of the last bytes from the client
-  std::atomic<int> published_database{0};
-  std::atomic<int> published_resp{2};
-  std::atomic<int64_t> queued_commands{-1};  // number of queued commands; -1 outside MULTI
-  std::atomic<uint64_t> queued_bytes{0};
-  std::atomic<uint64_t> watched_keys{0};
-  std::atomic<uint64_t> watched_bytes{0};
-  ClientTraffic traffic;
+// PublishedState: the state that the connection's thread writes and any thread reads.
+struct PublishedState : ClientBuffers {
+  Published<protocol::RespVersion> resp{protocol::RespVersion::kResp2};
+  Published<int> database{0};
+  Published<Peer> peer{Peer::kClient};
+  Published<ClientWait> wait{ClientWait::kNone};
   std::atomic<bool> no_evict{false};
   std::atomic<bool> no_touch{false};
   // True if the client has sent READONLY: in a cluster, a replica then serves its reads.
   std::atomic<bool> reads_replicas{false};
-  std::atomic<bool> paused{false};
-  std::atomic<bool> blocked{false};
-  std::atomic<bool> can_be_unblocked{false};  // true if CLIENT UNBLOCK may end the wait
-  std::atomic<Peer> peer{Peer::kClient};
+  std::atomic<int64_t> last_interaction_us{0};  // monotonic time of the last bytes from the client
+  std::atomic<int64_t> queued_commands{-1};     // number of queued commands; -1 outside MULTI
+  std::atomic<uint64_t> queued_bytes{0};
+  std::atomic<uint64_t> watched_keys{0};
+  std::atomic<uint64_t> watched_bytes{0};
+  ClientTraffic traffic;
+};
+
+// SharedState: the state that any thread may read and write.
+struct SharedState {
+  static constexpr uint64_t kNotCounted = ~uint64_t{0};
+  // The session's part of the sum in Clients; kNotCounted once the session is closing.
+  std::atomic<uint64_t> counted_bytes{0};
+  ClientNames names;
+  std::atomic<bool> kill_requested{false};
+  std::atomic<Unblock> unblock_requested{Unblock::kNo};
+};
+
+class Session : public ClientEndpoint, public OwnState, public PublishedState, public SharedState {
+ public:
+  explicit Session(uint64_t session_id);
+  ~Session();
+
+  // Only the connection's thread may use the subscriptions, except their published members.
+  Subscriptions subscriptions;
 
   // Returns whether the client may run only few commands. In RESP2, messages look like replies, so
   // a subscriber is restricted.
@@ -262,14 +303,6 @@ class Session : public ClientBuffers {
     const bool borrows = borrows_query_buffer.load(std::memory_order_relaxed);
     return memory_bytes() + (borrows ? input_bytes() : 0);
   }
-
-  // Any thread may write the shared members below.
-  static constexpr uint64_t kNotCounted = ~uint64_t{0};
-  // The session's part of the sum in Clients; kNotCounted once the session is closing.
-  std::atomic<uint64_t> counted_bytes{0};
-  ClientNames names;
-  std::atomic<bool> kill_requested{false};
-  std::atomic<Unblock> unblock_requested{Unblock::kNo};
 
   void request_kill() {
     kill_requested.store(true, std::memory_order_release);

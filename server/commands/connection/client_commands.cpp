@@ -220,7 +220,9 @@ void client_unblock(Context& ctx) {
   const auto id = core::parse_int64(ctx.args[2]);
   if (!id) return ctx.reply.error(kNotAnInteger);
   const auto session = ctx.services.clients.find(static_cast<uint64_t>(*id));
-  if (session == nullptr || !session->can_be_unblocked) return ctx.reply.integer(0);
+  if (session == nullptr || session->wait != ClientWait::kUnblockable) {
+    return ctx.reply.integer(0);
+  }
   session->unblock_requested = has_error ? Unblock::kWithError : Unblock::kAsByTimeout;
   if (session->wake) session->wake();
   ctx.reply.integer(1);

@@ -27,7 +27,7 @@ std::optional<ClientType> parse_client_type(std::string_view word) {
 }
 
 ClientType type_of(const Session& session) {
-  const Peer peer = session.peer.load(std::memory_order_relaxed);
+  const Peer peer = session.peer;
   if (peer == Peer::kLeader) return ClientType::kMaster;
   if (peer == Peer::kReplica) return ClientType::kReplica;
   return session.subscriptions.published_any() ? ClientType::kPubSub : ClientType::kNormal;

@@ -64,9 +64,7 @@ void reset(Context& ctx) {
   stop_tracking(ctx.services.tracking, session);
   ctx.services.observer.stop_monitor(session);
   session.database = 0;
-  session.published_database.store(0, std::memory_order_relaxed);
   session.resp = protocol::RespVersion::kResp2;
-  session.published_resp.store(2, std::memory_order_relaxed);
   session.reply_mode = ReplyMode::kOn;
   session.no_touch.store(false, std::memory_order_relaxed);
   session.reads_replicas.store(false, std::memory_order_relaxed);
@@ -86,7 +84,6 @@ void select(Context& ctx) {
   }
   if (!index) return ctx.reply.error(index.error().message);
   ctx.session.database = static_cast<int>(*index);
-  ctx.session.published_database.store(ctx.session.database, std::memory_order_relaxed);
   ctx.reply.ok();
 }
 
@@ -196,7 +193,6 @@ void hello(Context& ctx) {
   }
   if (options->protocol != 0) {
     session.resp = static_cast<protocol::RespVersion>(options->protocol);
-    session.published_resp.store(static_cast<int>(options->protocol), std::memory_order_relaxed);
     ctx.reply.set_version(session.resp);
   }
   const std::string zone = ctx.config().text(OptionId::kAvailabilityZone);
@@ -206,7 +202,7 @@ void hello(Context& ctx) {
   ctx.reply.bulk("version");
   ctx.reply.bulk(kCompatibleRedisVersion);
   ctx.reply.bulk("proto");
-  ctx.reply.integer(static_cast<int64_t>(session.resp));
+  ctx.reply.integer(static_cast<int64_t>(protocol::RespVersion{session.resp}));
   ctx.reply.bulk("id");
   ctx.reply.integer(static_cast<int64_t>(session.id));
   ctx.reply.bulk("mode");

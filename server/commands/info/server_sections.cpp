@@ -114,7 +114,7 @@ void write_clients(const Source& source, Lines& lines) {
     input_max = std::max(input_max, session->query_buffer_bytes.load(std::memory_order_relaxed) +
                                         session->query_buffer_free_bytes.load());
     output_max = std::max(output_max, session->output_buffer_bytes.load());
-    blocked += session->blocked || session->paused ? 1 : 0;
+    blocked += session->wait != ClientWait::kNone ? 1 : 0;
     replicas += session->peer == Peer::kReplica ? 1 : 0;
     const uint64_t watched = session->watched_keys.load(std::memory_order_relaxed);
     watching += watched > 0 ? 1 : 0;

@@ -51,7 +51,7 @@ Endpoint reached_endpoint(const Context& ctx) {
   Endpoint endpoint{"127.0.0.1", config.port()};
   const std::string& address = ctx.session.local_address;
   const size_t colon = address.rfind(':');
-  if (!ctx.session.is_unix_socket && colon != std::string::npos) {
+  if (!ctx.session.socket.is_unix && colon != std::string::npos) {
     endpoint.host = address.substr(0, colon);
     if (endpoint.host.starts_with('[')) endpoint.host = endpoint.host.substr(1, colon - 2);
     const auto port = core::parse_int64(std::string_view(address).substr(colon + 1));

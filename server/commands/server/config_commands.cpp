@@ -25,7 +25,7 @@ namespace {
 // loopback interface or a unix socket.
 Origin origin_of(const Session& session) {
   const std::string_view address = session.address;
-  const bool local = session.is_unix_socket || address.starts_with("127.") ||
+  const bool local = session.socket.is_unix || address.starts_with("127.") ||
                      address.starts_with("[::1]:") || address.starts_with("::1:");
   return local ? Origin::kLocal : Origin::kRemote;
 }

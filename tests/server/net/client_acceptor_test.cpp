@@ -80,7 +80,7 @@ TEST_F(ClientAcceptorTest, SessionsKnowBothEndsOfTheirSocket) {
   const auto session = clients_.list().back();
   EXPECT_THAT(session->address, StartsWith("127.0.0.1:"));
   EXPECT_EQ(session->local_address, "127.0.0.1:" + std::to_string(port_));
-  EXPECT_FALSE(session->is_unix_socket);
+  EXPECT_FALSE(session->socket.is_unix);
 }
 
 TEST_F(ClientAcceptorTest, ProtectedModeAnswersThisMachineAlone) {
@@ -102,7 +102,7 @@ TEST_F(ClientAcceptorTest, AUnixSocketsClientsBearItsPath) {
   const auto session = clients_.list().back();
   EXPECT_EQ(session->address, directory_ + "/socket:0");
   EXPECT_EQ(session->local_address, session->address);
-  EXPECT_TRUE(session->is_unix_socket);
+  EXPECT_TRUE(session->socket.is_unix);
 }
 
 TEST_F(ClientAcceptorTest, ConnectionsAreKeptAlive) {

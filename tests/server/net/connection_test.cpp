@@ -153,12 +153,12 @@ TEST_F(ConnectionTest, AClientThatDoesNotReadIsNotExecutedFurther) {
 TEST_F(ConnectionTest, PausedCommandsRunAfterThePause) {
   run({"CLIENT", "PAUSE", "100000", "WRITE"});
   EXPECT_EQ(answer("PING\r\nSET a 1\r\nPING\r\n"), "+PONG\r\n");
-  EXPECT_TRUE(session_->paused);
+  EXPECT_EQ(session_->wait, ClientWait::kPaused);
   run({"CLIENT", "UNPAUSE"});
   connection_->wake();
   serve();
   EXPECT_EQ(received(), "+OK\r\n+PONG\r\n");
-  EXPECT_FALSE(session_->paused);
+  EXPECT_EQ(session_->wait, ClientWait::kNone);
   EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
 }
 

@@ -82,9 +82,12 @@ TEST_F(ClientLineTest, EachStateHasItsLetter) {
     session_.peer = peer;
     EXPECT_EQ(flags(), letter);
   }
-  for (const auto& [flag, letter] : {std::pair{&session_.paused, "b"},
-                                     {&session_.blocked, "b"},
-                                     {&session_.reads_replicas, "r"},
+  using enum ClientWait;
+  for (const ClientWait wait : {kPaused, kBlocked, kUnblockable, kNone}) {
+    session_.wait = wait;
+    EXPECT_EQ(flags(), wait == kNone ? "N" : "b");
+  }
+  for (const auto& [flag, letter] : {std::pair{&session_.reads_replicas, "r"},
                                      {&session_.kill_requested, "A"},
                                      {&session_.no_evict, "e"},
                                      {&session_.no_touch, "T"}}) {
@@ -92,13 +95,13 @@ TEST_F(ClientLineTest, EachStateHasItsLetter) {
     EXPECT_EQ(flags(), letter);
     flag->store(false);
   }
-  session_.is_unix_socket = true;
+  session_.socket.is_unix = true;
   EXPECT_EQ(flags(), "U");
 }
 
 TEST_F(ClientLineTest, LettersStandTogether) {
   session_.peer = Peer::kMonitor;
-  session_.blocked = true;
+  session_.wait = ClientWait::kBlocked;
   session_.transaction.active = true;
   session_.publish_transaction();
   session_.no_evict = true;

@@ -156,7 +156,7 @@ TEST_F(ClientCommandsTest, WrongCommandsAreRejectedDuringAPause) {
 }
 
 TEST_F(ClientCommandsTest, PausedClientsCountAsBlocked) {
-  other_->session->paused = true;
+  other_->session->wait = ClientWait::kPaused;
   EXPECT_NE(run({"INFO", "clients"}).find("\r\nblocked_clients:1\r\n"), std::string::npos);
 }
 

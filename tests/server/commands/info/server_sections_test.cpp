@@ -81,9 +81,9 @@ TEST_F(ServerSectionsTest, AvailabilityZoneIsThatOfTheConfiguration) {
 
 TEST_F(ServerSectionsTest, ClientsThatWaitAreBlocked) {
   EXPECT_EQ(field("clients", "blocked_clients"), "0");
-  other_->session->blocked = true;
+  other_->session->wait = ClientWait::kBlocked;
   EXPECT_EQ(field("clients", "blocked_clients"), "1");
-  other_->session->paused = true;
+  other_->session->wait = ClientWait::kPaused;
   EXPECT_EQ(field("clients", "blocked_clients"), "1") << "one client";
 }
 

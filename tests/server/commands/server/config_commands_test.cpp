@@ -93,7 +93,7 @@ TEST_F(ConfigRepliesTest, LocalClientsMayBePermitted) {
     EXPECT_EQ(run({"CONFIG", "SET", "dbfilename", "x.rdb"}), kOk) << address;
   }
   client_->session->address = "/run/socket:0";
-  client_->session->is_unix_socket = true;
+  client_->session->socket.is_unix = true;
   EXPECT_EQ(run({"CONFIG", "SET", "dbfilename", "y.rdb"}), kOk);
 }
 
