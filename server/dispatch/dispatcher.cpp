@@ -19,6 +19,7 @@
 #include "server/dispatch/commit_check.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/http_guard.h"
+#include "server/dispatch/key_routing.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/dispatch/permissions.h"
 #include "server/dispatch/registry.h"
@@ -118,8 +119,8 @@ std::string Dispatcher::check_arguments(Context& ctx) const {
   if (session_.origin != CommandOrigin::kClient) return {};
   if (session_.is_in_subscriber_mode() && !command->has(kInSubscriberMode)) {
     // As in Redis, MOVED takes precedence over the error for a client with subscriptions.
-    const KeyRouting routing = route(ctx, command->row->flags);
-    if (!routing.is_served()) return routing_error(routing);
+    const auto routing = KeyRouting::of(ctx, command->row->flags);
+    if (!routing.is_served()) return routing.error(ctx);
     return fmt::format(
         "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
         "allowed in this context",
@@ -265,12 +266,12 @@ const RegisteredCommand* Dispatcher::resolve(Context& ctx, const RegisteredComma
 }
 
 bool Dispatcher::admit(Context& ctx, uint32_t flags, bool queues) {
-  const KeyRouting routing = route(ctx, flags);
+  const auto routing = KeyRouting::of(ctx, flags);
   bool waits = routing.is_held() && !queues;
   std::string error;
   if (!waits) {
-    error = routing.is_served() ? refusal(ctx, flags) : routing_error(routing);
-    if (awaits_view(routing, error)) {
+    error = routing.is_served() ? refusal(ctx, flags) : routing.error(ctx);
+    if (routing.awaits_view(error)) {
       waits = !queues;
       error.clear();
     }

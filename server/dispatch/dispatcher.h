@@ -23,11 +23,6 @@ namespace core::keyspace {
 class Keyspace;
 }
 
-namespace server::cluster {
-class View;
-enum class Route : uint8_t;
-}  // namespace server::cluster
-
 namespace server {
 
 class Context;
@@ -71,20 +66,6 @@ class Dispatcher {
   void end_session();
 
  private:
-  // KeyRouting: which server of the cluster serves a command. Its functions are defined in
-  // key_routing.cpp.
-  struct KeyRouting {
-    cluster::Route route{};
-    unsigned slot = 0;
-    const cluster::View* view = nullptr;  // cluster view used for routing; null outside a cluster
-
-    // Returns whether this server serves the command, now or after a wait. In MULTI, a command that
-    // must wait is still queued, and EXEC waits.
-    bool is_served() const;
-    // Returns whether the client must wait for this server to serve the keys.
-    bool is_held() const;
-  };
-
   // Finds the command by its name. Returns null if there is none.
   const RegisteredCommand* find(Arguments args);
   const RegisteredCommand* look_up(std::string_view name);
@@ -102,26 +83,15 @@ class Dispatcher {
   // state of the server.
   std::string check_arguments(Context& ctx) const;
   std::string refusal(const Context& ctx, uint32_t flags) const;
-  // Finds the server that serves the command. `flags` are those of the command's row. For EXEC they
-  // include the flags of the queued commands.
-  KeyRouting route(const Context& ctx, uint32_t flags) const;
-  // Returns true if the command has one key, whose slot this server leads and serves. route() then
-  // need not be called.
+  // Returns true if the command has one key, whose slot this server leads and serves. Then no
+  // KeyRouting is needed.
   bool serves_first_key(const Context& ctx) const;
-  // Returns the error for keys that this server does not serve.
-  std::string routing_error(const KeyRouting& routing) const;
-  // Returns whether the text came from routing_error(). Such an error concerns the keys rather than
-  // the server's state.
-  static bool is_routing_error(std::string_view error);
   // Returns whether refusal() and is_held_back() must be called at all.
   bool may_be_refused(const Context& ctx, uint32_t flags) const;
   bool may_be_held_back() const;
   // Returns whether the command must wait for the end of a pause or a hold, or until the threads of
   // subscribers have taken earlier messages.
   bool is_held_back(uint32_t flags, int64_t now_ms) const;
-  // Returns whether a command that was routed here fails only because this server has just become a
-  // replica. The cluster view that names the new leader follows soon, so the client waits.
-  static bool awaits_view(const KeyRouting& routing, std::string_view error);
   // Checks whether the server is available, as part of refusal(). `flags` are those of the row and
   // of all queued commands. `permissions` are the flags that the row and all queued commands share.
   std::string trouble(uint32_t flags, uint32_t permissions) const;

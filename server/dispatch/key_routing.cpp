@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-//
-// Implements the functions of Dispatcher that route commands to the servers of a cluster.
+#include "server/dispatch/key_routing.h"
+
 #include <vector>
 
 #include "core/keyspace/slot.h"
@@ -9,7 +9,6 @@
 #include "server/cluster/router.h"
 #include "server/cluster/view.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/dispatcher.h"
 #include "server/dispatch/environment.h"
 #include "server/session/session.h"
 
@@ -28,16 +27,18 @@ bool is_stale(const Environment& environment) {
 
 }  // namespace
 
-bool Dispatcher::KeyRouting::is_served() const {
+bool KeyRouting::is_served() const {
   return route == Route::kServe || is_held();
 }
 
-bool Dispatcher::KeyRouting::is_held() const {
+bool KeyRouting::is_held() const {
   return route == Route::kHold;
 }
 
-Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) const {
-  if (!environment_.state.is_in_cluster()) return {};
+KeyRouting KeyRouting::of(const Context& ctx, uint32_t flags) {
+  const Environment& environment = ctx.environment;
+  const Session& session = ctx.session;
+  if (!environment.state.is_in_cluster()) return {};
   const RegisteredCommand& command = *ctx.command;
   SlotUnion slots;
   const auto add_keys = [&slots](const Command& row, Arguments args) {
@@ -45,19 +46,19 @@ Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) con
   };
   add_keys(*command.row, ctx.args);
   if (command.has(kRunsQueue)) {
-    for (const QueuedCommand& queued : session_.transaction.queue) {
+    for (const QueuedCommand& queued : session.transaction.queue) {
       const std::vector<std::string_view> words(queued.arguments.begin(), queued.arguments.end());
       add_keys(*queued.command->row, words);
     }
   }
   const bool writes = (flags & kWrite) != 0;
   if (!slots.first() && !writes) return {};
-  const auto [view, service] = environment_.cluster.look(session_.thread_index);
-  const bool reads_replicas = session_.reads_replicas.load(std::memory_order_relaxed);
+  const auto [view, service] = environment.cluster.look(session.thread_index);
+  const bool reads_replicas = session.reads_replicas.load(std::memory_order_relaxed);
   const cluster::RouteConditions conditions{
       .service = service,
-      .reads_when_down = environment_.config.flag(OptionId::kClusterAllowReadsWhenDown),
-      .is_stale = reads_replicas && is_stale(environment_)};
+      .reads_when_down = environment.config.flag(OptionId::kClusterAllowReadsWhenDown),
+      .is_stale = reads_replicas && is_stale(environment)};
   if (!slots.first()) return {cluster::route_keyless_write(view, conditions), 0, &view};
   const cluster::RouteQuery query{.slot = *slots.first(),
                                   .crosses_slots = !slots.is_one(),
@@ -67,19 +68,16 @@ Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) con
   return {cluster::route(view, conditions, query), query.slot, &view};
 }
 
-bool Dispatcher::awaits_view(const KeyRouting& routing, std::string_view error) {
-  return routing.view != nullptr && routing.view->leads() && routing.is_served() &&
-         error.starts_with("READONLY ");
+bool KeyRouting::awaits_view(std::string_view refusal) const {
+  return view != nullptr && view->leads() && is_served() && refusal.starts_with("READONLY ");
 }
 
-std::string Dispatcher::routing_error(const KeyRouting& routing) const {
-  const cluster::EndpointType type{
-      environment_.config.integer(OptionId::kClusterPreferredEndpointType)};
-  return cluster::route_error(*routing.view, routing.route, routing.slot,
-                              {type, session_.socket.tls != nullptr});
+std::string KeyRouting::error(const Context& ctx) const {
+  const cluster::EndpointType type{ctx.config().integer(OptionId::kClusterPreferredEndpointType)};
+  return cluster::route_error(*view, route, slot, {type, ctx.session.socket.tls != nullptr});
 }
 
-bool Dispatcher::is_routing_error(std::string_view error) {
+bool is_routing_error(std::string_view error) {
   return error.starts_with("MOVED ") || error.starts_with("CROSSSLOT ") ||
          error.starts_with("CLUSTERDOWN ");
 }

@@ -13,10 +13,10 @@ namespace server {
 namespace {
 
 constexpr size_t kColumns = 80;
-constexpr int kRows = 4;
+constexpr int kChartRows = 4;
 // The characters of LATENCY GRAPH that fill a third of a row, two thirds of a row, and a whole row.
 constexpr std::string_view kMarks = "_o#";
-constexpr int kSteps = kRows * static_cast<int>(kMarks.size());
+constexpr int kSteps = kChartRows * static_cast<int>(kMarks.size());
 
 // Returns the age in its largest unit, such as "5s", "12m", "3h" or "2d".
 std::string age_text(int64_t seconds) {
@@ -38,13 +38,13 @@ struct Column {
 // Returns the character that shows a column in a row of the graph; row 0 is the highest.
 char mark_at(const Column& column, int row) {
   const auto marks = static_cast<int>(kMarks.size());
-  const int above = column.step - (kRows - row - 1) * marks;
+  const int above = column.step - (kChartRows - row - 1) * marks;
   if (above < 0) return ' ';
   return above < marks ? kMarks[static_cast<size_t>(above)] : '|';
 }
 
 void draw(std::span<const Column> columns, std::string& text) {
-  for (int row = 0; row < kRows; ++row) {
+  for (int row = 0; row < kChartRows; ++row) {
     for (const Column& column : columns) text += mark_at(column, row);
     text += '\n';
   }

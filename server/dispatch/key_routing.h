@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+//
+// KeyRouting: which server of the cluster serves a client's command, found by the command's keys.
+// Outside a cluster it is always this server.
+//
+// Thread safety: a value, which belongs to the thread that runs the command.
+// Source: docs/cluster.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace server {
+
+class Context;
+namespace cluster {
+class View;
+enum class Route : uint8_t;
+}  // namespace cluster
+
+struct KeyRouting {
+  cluster::Route route{};
+  unsigned slot = 0;
+  const cluster::View* view = nullptr;  // cluster view used for routing; null outside a cluster
+
+  // Finds the server that serves the command. `flags` are those of the command's row. For EXEC they
+  // include the flags of the queued commands.
+  static KeyRouting of(const Context& ctx, uint32_t flags);
+
+  // Returns whether this server serves the command, now or after a wait. In MULTI, a command that
+  // must wait is still queued, and EXEC waits.
+  bool is_served() const;
+  // Returns whether the client must wait for this server to serve the keys.
+  bool is_held() const;
+  // Returns the error for keys that this server does not serve.
+  std::string error(const Context& ctx) const;
+  // Returns whether a command that was routed here fails only because this server has just become a
+  // replica. The cluster view that names the new leader follows soon, so the client waits.
+  bool awaits_view(std::string_view refusal) const;
+};
+
+// Returns whether the text came from KeyRouting::error(). Such an error concerns the keys rather
+// than the server's state.
+bool is_routing_error(std::string_view error);
+
+}  // namespace server
