@@ -2,7 +2,7 @@
 //
 // BF.SCAN: lists filters and their state, a page at a time.
 //
-// BF.SCAN visits keys in the same way as SCAN. At most kReadBytes of each filter are read, under
+// BF.SCAN visits keys in the same way as SCAN. At most kScannedBytes of each filter are read, under
 // the shared lock of the filter's stripe.
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 // The number of bytes of a filter that are read. Half a million bits give a fill ratio with an
 // error of about a thousandth.
-constexpr uint64_t kReadBytes = uint64_t{64} << 10;
+constexpr uint64_t kScannedBytes = uint64_t{64} << 10;
 
 struct FilterLine {
   std::string key;
@@ -46,7 +46,7 @@ FilterLine line_of(const Entry& entry) {
                   filter.capacity(),
                   filter.size_bytes(),
                   filter.layer_count(),
-                  fill_ratio_of(filter, kReadBytes),
+                  fill_ratio_of(filter, kScannedBytes),
                   filter.predicted_error_rate(),
                   items_left_in(filter),
                   filter.next_layer_bytes(),
