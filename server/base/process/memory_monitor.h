@@ -8,7 +8,8 @@
 // reserved. Freed arrays count as long as a forked child process may read them. Deleted values that
 // wait to be freed do not count, because their deletion was acknowledged. Memory that is exempt
 // from maxmemory counts as used. Examples are the backlog that slow replicas need, and the buffers
-// of evicted clients. Eviction of keys could not free such memory, and may even add to it.
+// of the append log and of evicted clients. Eviction of keys could not free such memory, and may
+// even add to it.
 //
 // Available memory is measured by the periodic task, because querying the system takes longer than
 // creating a filter. Between two measurements, the bit arrays created after the last one are
