@@ -44,7 +44,7 @@ constexpr uint64_t kAddsMin = 4'000'000;
 class Native final : public Contestant {
  public:
   Native(uint64_t items, double error_rate)
-      : filter_(make_filter(FilterParameters{}, error_rate, items, 0)), hash_(filter_->hasher()) {
+      : filter_(make_filter(parameters_of(items, error_rate), error_rate, items, 0)), hash_(filter_->hasher()) {
     touch_pages();
   }
   double bits_per_item() const {
@@ -78,6 +78,13 @@ class Native final : public Contestant {
   }
 
  private:
+  static FilterParameters parameters_of(uint64_t items, double error_rate) {
+    FilterParameters parameters;
+    parameters.error_rate = error_rate;
+    parameters.capacity = items;
+    parameters.layout = native_layout(kNativeVersionMax, parameters);
+    return parameters;
+  }
   static std::string_view view(const Item& item) { return {item.data(), item.size()}; }
   std::span<const ItemHash> hashes_of(std::span<const Item> items) const {
     // The arrays are static, because local arrays would be cleared for each batch.

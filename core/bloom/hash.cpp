@@ -119,6 +119,10 @@ ItemHash hash_native(std::string_view item) {
   return {hash.low64, hash.high64};
 }
 
+ItemHash hash_lanes(std::string_view item) {
+  return {XXH3_64bits(item.data(), item.size()), 0};
+}
+
 ItemHash hash_redisbloom(std::string_view item) {
   const uint64_t first = murmur_64a(item, kMurmur64Seed);
   return {first, murmur_64a(item, first)};

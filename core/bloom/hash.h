@@ -25,6 +25,8 @@ struct ItemHash {
 };
 
 ItemHash hash_native(std::string_view item);
+// A hash of 64 bits; ItemHash::second is 0.
+ItemHash hash_lanes(std::string_view item);
 ItemHash hash_redisbloom(std::string_view item);
 ItemHash hash_redisbloom_32(std::string_view item);
 // `keys` is the seed as four little-endian words.

@@ -22,6 +22,7 @@
 #include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/fingerprint_layout.h"
 #include "core/bloom/hash.h"
+#include "core/bloom/lane_layout.h"
 #include "core/bloom/native_layout.h"
 #include "core/bloom/parameters.h"
 #include "core/bloom/redisbloom_layout.h"
@@ -114,6 +115,7 @@ struct LayoutList {
 // One line for each layout, in the order in which messages list the layouts.
 using Layouts = LayoutList<  //
     NativeLayout,            //
+    LaneLayout,              //
     RedisBloomLayout,        //
     ValkeyBloomLayout,       //
     FingerprintLayout,       //

@@ -16,6 +16,8 @@ namespace {
 
 class PortableLine {
  public:
+  using Walk = LineWalk;
+
   PortableLine() = default;
   explicit PortableLine(LineShape shape) : bits_per_line_(shape.bits_per_line) {}
 
@@ -138,6 +140,8 @@ class Avx2Mask {
 // Compares all positions of an item in a line, at most seven, in parallel.
 class Avx2Line {
  public:
+  using Walk = LineWalk;
+
   Avx2Line() = default;
   explicit Avx2Line(LineShape shape)
       : used_lanes_(&kUsedLanes[shape.bits_per_line]), bits_per_line_(shape.bits_per_line) {}
@@ -196,6 +200,8 @@ class Avx2Line {
 // Sets a number of bits that is known at compile time, without a loop.
 template <unsigned kBitsPerLine>
 struct Avx2Marker {
+  using Walk = LineWalk;
+
   BLOOMERY_AVX2 bool set(uint64_t* words, uint64_t positions) const {
     return set(words, positions, std::make_index_sequence<kBitsPerLine>());
   }

@@ -3,8 +3,8 @@
 // LineWalk: computes the lines of an item. The header also has the loops over lines, which all line
 // kernels share.
 //
-// Invariants: a Line type has `Line(geometry)`, `all_set(words, positions)` and, if it sets bits,
-// `set(words, positions)`. all_set() has no branch that depends on bits. The loops are inlined, so
+// Invariants: a Line type has `Walk`, `Line(geometry)`, `all_set(words, positions)` and, if it sets
+// bits, `set(words, positions)`. all_set() has no branch that depends on bits. The loops are inlined, so
 // that they are compiled for the instruction set of each caller.
 // Thread safety: checks may run in parallel; setting bits needs exclusive access to the array.
 // Source: docs/bloom_math.md, "The native layout"; Steele, Vigna 2021, "Computationally easy,
@@ -59,14 +59,15 @@ class LineWalk {
 };
 
 // Prefetches the next `count` lines of the walk.
-[[gnu::always_inline]] inline void prefetch_lines(const uint64_t* words, LineWalk walk,
+template <class Walk>
+[[gnu::always_inline]] inline void prefetch_lines(const uint64_t* words, Walk walk,
                                                   unsigned count) {
   for (; count > 0; --count, walk.advance()) core::prefetch(words + walk.word_index());
 }
 
 template <class Line>
-[[gnu::always_inline]] inline bool check_lines(const uint64_t* words, LineWalk walk, unsigned count,
-                                               const Line& line) {
+[[gnu::always_inline]] inline bool check_lines(const uint64_t* words, typename Line::Walk walk,
+                                               unsigned count, const Line& line) {
   for (; count > 0; --count, walk.advance()) {
     if (!line.all_set(words + walk.word_index(), walk.positions())) return false;
   }
@@ -79,7 +80,7 @@ template <class Line>
 template <class Line>
 [[gnu::always_inline]] inline bool check_item(const uint64_t* words, LineShape shape,
                                               const Line& line, ItemHash hash) {
-  LineWalk walk(hash, shape);
+  typename Line::Walk walk(hash, shape);
   bool has_all = line.all_set(words + walk.word_index(), walk.positions());
   for (unsigned i = 1; i < shape.lines_per_lookup; ++i) {
     walk.advance();
@@ -92,7 +93,7 @@ template <class Line>
 template <class Line>
 [[gnu::always_inline]] inline bool mark_item(uint64_t* words, LineShape shape, const Line& line,
                                              ItemHash hash) {
-  LineWalk walk(hash, shape);
+  typename Line::Walk walk(hash, shape);
   bool has_changed = line.set(words + walk.word_index(), walk.positions());
   for (unsigned i = 1; i < shape.lines_per_lookup; ++i) {
     walk.advance();
@@ -151,7 +152,7 @@ template <class Line, class Items>
                                                    const Items& items, std::span<bool> found) {
   const auto fetch = [&](size_t i) {
     if (!fetches || i >= items.size()) return;
-    LineWalk walk(hashes[items[i]], shape);
+    typename Line::Walk walk(hashes[items[i]], shape);
     for (unsigned left = shape.lines_per_lookup; left > 0; --left, walk.advance()) {
       core::prefetch_for_write(words + walk.word_index());
     }
@@ -196,12 +197,12 @@ template <class Line, class Items>
   const bool fetches = is_fetched(array.geometry);
   const auto fetch = [&](size_t i) {
     if (!fetches || i >= items.size()) return;
-    prefetch_lines(words, LineWalk(hashes[items[i]], shape), 1);
+    prefetch_lines(words, typename Line::Walk(hashes[items[i]], shape), 1);
   };
   for (size_t i = 0; i < kLinesAhead; ++i) fetch(i);
   for (size_t i = 0; i < items.size(); ++i) {
     fetch(i + kLinesAhead);
-    const LineWalk walk(hashes[items[i]], shape);
+    const typename Line::Walk walk(hashes[items[i]], shape);
     // A separate loop lists the items whose first line has all their bits set. If the loop that
     // checks the lines wrote the list, each write address would depend on the previous result. That
     // would delay the load of the next line.
@@ -216,7 +217,7 @@ template <class Line, class Items>
   }
   const size_t left_count = passed;
   const auto others_of = [&](size_t i) {
-    LineWalk walk(hashes[left[i]], shape);
+    typename Line::Walk walk(hashes[left[i]], shape);
     walk.advance();
     return walk;
   };
@@ -293,7 +294,7 @@ template <class Line>
   for (size_t i = 0; i < hashes.size(); ++i) {
     if (i + ahead < hashes.size()) arrays.prefetch_firsts(hashes[i + ahead]);
     if (found[i]) continue;
-    const typename Line::Pattern pattern(LineWalk(hashes[i], {}).positions());
+    const typename Line::Pattern pattern(typename Line::Walk(hashes[i], {}).positions());
     uint32_t passes = 0;
     for (const LineArray<Line>& array : std::span(arrays.all).first(arrays.count)) {
       const uint64_t* const line = array.words + line_word_index(hashes[i].first, array.line_count);
@@ -330,7 +331,7 @@ template <class Line>
   for (size_t n = 0; n < passed_count && fetched != 0; ++n) {
     for (uint32_t left = passed[n].arrays & fetched; left != 0; left &= left - 1) {
       const size_t i = views.size() - 1 - static_cast<size_t>(std::countr_zero(left));
-      LineWalk walk(hashes[passed[n].item], views[i].geometry);
+      typename Line::Walk walk(hashes[passed[n].item], views[i].geometry);
       walk.advance();
       prefetch_lines(views[i].words, walk, views[i].geometry.lines_per_lookup - 1U);
     }
@@ -338,7 +339,7 @@ template <class Line>
   for (const Passed& item : std::span(passed).first(passed_count)) {
     for (uint32_t left = item.arrays; left != 0 && !found[item.item]; left &= left - 1) {
       const size_t i = views.size() - 1 - static_cast<size_t>(std::countr_zero(left));
-      LineWalk walk(hashes[item.item], views[i].geometry);
+      typename Line::Walk walk(hashes[item.item], views[i].geometry);
       walk.advance();
       const unsigned others = views[i].geometry.lines_per_lookup - 1U;
       found[item.item] = check_lines(views[i].words, walk, others, arrays.all[i].line);

@@ -2,8 +2,6 @@
 #include "core/bloom/native_layout.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 
 #include "core/bloom/arrays/bit_array.h"
@@ -44,27 +42,12 @@ std::optional<Geometry> solve_geometry(uint64_t capacity, double error_rate) {
   return geometry;
 }
 
-struct SolvedSize {
-  uint64_t capacity = 0;
-  double error_rate = 0;
-  std::optional<Geometry> geometry;
-};
-
 }  // namespace
 
 std::optional<Geometry> NativeLayout::size(uint64_t capacity, double error_rate) {
   if (capacity > kMaxLayerCapacity) return std::nullopt;
-  // The solver needs more time than all other work for a new filter, and most filters of a server
-  // have the same parameters. So recent results are cached.
-  constexpr size_t kSizesKept = 16;
-  constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15;
-  thread_local std::array<SolvedSize, kSizesKept> solved;
-  const uint64_t mixed = (capacity ^ std::bit_cast<uint64_t>(error_rate)) * kMultiplier;
-  SolvedSize& size = solved[mixed >> 60];
-  if (size.capacity != capacity || size.error_rate != error_rate) {
-    size = {capacity, error_rate, solve_geometry(capacity, error_rate)};
-  }
-  return size.geometry;
+  thread_local SolvedSizes solved;
+  return solved.find({capacity, error_rate}, [&] { return solve_geometry(capacity, error_rate); });
 }
 
 double NativeLayout::layer_error_rate(const FilterParameters& parameters, uint32_t index) {

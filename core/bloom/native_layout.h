@@ -10,6 +10,8 @@
 // Singler 2009.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,6 +23,34 @@
 #include "core/bloom/parameters.h"
 
 namespace core::bloom {
+
+// Caches the geometries of recently planned layers. Solving for a geometry takes more time than all
+// other work for a new filter, and most filters of a server have the same parameters.
+class SolvedSizes {
+ public:
+  struct Key {
+    uint64_t capacity = 0;
+    double error_rate = 0;
+    double memory_slack = 0;
+    bool operator==(const Key&) const = default;
+  };
+  // Returns the cached geometry of the key. If there is none, calls solve() and caches its result.
+  template <class Solve>
+  const std::optional<Geometry>& find(const Key& key, Solve&& solve) {
+    constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15;
+    const uint64_t mixed = (key.capacity ^ std::bit_cast<uint64_t>(key.error_rate)) * kMultiplier;
+    Size& size = sizes_[mixed >> 60];
+    if (size.key != key) size = {key, solve()};
+    return size.geometry;
+  }
+
+ private:
+  struct Size {
+    Key key;
+    std::optional<Geometry> geometry;
+  };
+  std::array<Size, 16> sizes_;
+};
 
 struct NativeLayout {
   static constexpr LayoutRow kRow{.id = kDefaultLayout,

@@ -22,8 +22,9 @@ namespace core::bloom {
 // Identifies a layout of core/bloom/layouts.h, which says where the bits of an item lie. Each
 // layout defines its own number.
 enum class LayoutId : uint8_t {};
-// The native layout, used if a filter requests none.
+// The native layout, used if a filter requests none, in its two versions.
 inline constexpr LayoutId kDefaultLayout{1};
+inline constexpr LayoutId kLaneLayout{6};
 // The layouts of DELETABLE filters: a cuckoo filter, and a Bloom filter with regions
 // (RegionLayout).
 inline constexpr LayoutId kDeletableLayout{4};

@@ -61,6 +61,8 @@ class PositionDraw {
 
 class RegionLine {
  public:
+  using Walk = LineWalk;
+
   RegionLine() = default;
   explicit RegionLine(const Geometry& geometry)
       : bits_per_line_(LineShape(geometry).bits_per_line), item_bits_(item_bits_of(geometry)) {}
@@ -280,7 +282,7 @@ std::optional<Geometry> RegionLayout::size(uint64_t capacity, double error_rate,
     return std::nullopt;
   }
   const double rate = std::max(error_rate, NativeLayout::kMinErrorRate);
-  const auto model = solve_line_model(capacity, rate, kItemBits[region_bits]);
+  const auto model = solve_line_model(capacity, rate, {.line_bits = kItemBits[region_bits]});
   if (!model || model->line_count > double(BitArray::kMaxBits / kLineBits - 1)) {
     return std::nullopt;
   }

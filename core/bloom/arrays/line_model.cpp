@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <numbers>
+#include <vector>
+
+#include "core/bloom/arrays/lane_sets.h"
 
 namespace core::bloom {
 namespace {
 
-constexpr unsigned kMaxMoment = 2 * kMaxBitsPerLine;
+constexpr unsigned kMaxMoment = 2 * std::max(kMaxBitsPerLine, kMaxLanesPerItem);
 using MomentRow = std::array<double, kMaxMoment + 1>;
 using MomentTable = std::array<MomentRow, kMaxMoment + 1>;
 
@@ -44,21 +48,22 @@ const MomentTable& distinct_table(unsigned line_bits) {
 class LineFill {
  public:
   LineFill(const LineModel& model, double item_count) : distinct_(distinct_table(model.line_bits)) {
+    const unsigned most = 2 * model.bits_per_line;
     // Together the items select a certain line Binomial(throws, 1 / line_count) times. The chance
     // that i chosen bits of that line are all clear has a closed form. It is the mean of (1 -
     // i/bits)^(bits per line x selections). Repeated differences of these chances over i give the
     // chance that d chosen bits are all set.
     const double throws = item_count * model.lines_per_lookup;
     MomentRow set_chance{};
-    for (unsigned i = 0; i <= kMaxMoment; ++i) {
+    for (unsigned i = 0; i <= most; ++i) {
       const double clear = std::pow(1.0 - double(i) / model.line_bits, int(model.bits_per_line));
       set_chance[i] = std::exp(throws * std::log1p(-(1.0 - clear) / model.line_count));
     }
-    for (unsigned d = 1; d <= kMaxMoment; ++d) {
-      for (unsigned i = kMaxMoment; i >= d; --i) set_chance[i] = set_chance[i - 1] - set_chance[i];
+    for (unsigned d = 1; d <= most; ++d) {
+      for (unsigned i = most; i >= d; --i) set_chance[i] = set_chance[i - 1] - set_chance[i];
     }
     mean_ = set_chance[1];
-    for (unsigned d = 0; d <= kMaxMoment; ++d) set_chance_[d] = set_chance[d];
+    for (unsigned d = 0; d <= most; ++d) set_chance_[d] = set_chance[d];
   }
 
   double moment(unsigned q) const {
@@ -75,15 +80,86 @@ class LineFill {
   MomentRow set_chance_{};
 };
 
-// E[fill^(s * bits_per_line)] for s = 0, 1, 2…: exact up to s = 2, then the logarithm is
-// extrapolated as a parabola. Lookups with three coinciding lines matter in the smallest filters
-// only.
+// The chance that all bits of an item are set in a line of lanes, in a closed form: the sum over
+// all terms of coefficient * P(no item of the line hits the bits of a subset). `hit` is the chance
+// that an item that has the line hits one of these bits. Subsets with equal chances share a term.
+struct LaneTerm {
+  double hit = 0;
+  double coefficient = 0;
+};
+
+std::vector<LaneTerm> make_lane_terms(unsigned lane_count) {
+  const unsigned own = kLaneSets[lane_count];
+  std::vector<LaneTerm> terms;
+  for (unsigned subset = 0; subset <= own; ++subset) {
+    if ((subset & ~own) != 0) continue;
+    // By symmetry the item's own set may be the base set. The other item has any rotation.
+    std::array<unsigned, kMaxLanesPerItem + 1> rotations_by_common{};
+    for (unsigned rotation = 0; rotation < kLanes; ++rotation) {
+      ++rotations_by_common[std::popcount(subset & lane_set(lane_count, rotation))];
+    }
+    double missed = 0;
+    for (unsigned common = 0; common < rotations_by_common.size(); ++common) {
+      missed += rotations_by_common[common] * std::pow(1 - 1.0 / kLaneBits, int(common));
+    }
+    const double sign = std::popcount(subset) % 2 == 0 ? 1 : -1;
+    terms.push_back({1 - missed / kLanes, sign});
+  }
+  std::ranges::sort(terms, {}, &LaneTerm::hit);
+  size_t kept = 0;
+  for (size_t i = 1; i < terms.size(); ++i) {
+    if (terms[i].hit == terms[kept].hit) {
+      terms[kept].coefficient += terms[i].coefficient;
+    } else {
+      terms[++kept] = terms[i];
+    }
+  }
+  terms.resize(kept + 1);
+  return terms;
+}
+
+const std::vector<LaneTerm>& lane_terms(unsigned lane_count) {
+  static const auto kTerms = [] {
+    std::array<std::vector<LaneTerm>, kMaxLanesPerItem + 1> terms;
+    for (unsigned count = 1; count <= kMaxLanesPerItem; ++count) {
+      terms[count] = make_lane_terms(count);
+    }
+    return terms;
+  }();
+  return kTerms[lane_count];
+}
+
+// Probability that a line of lanes has all bits of an item that was not added.
+double lane_moment(const LineModel& model, double item_count) {
+  const double throws = item_count * model.lines_per_lookup;
+  const auto none_hit = [&](double hit) {
+    return std::exp(throws * std::log1p(-hit / model.line_count));
+  };
+  double sum = 0;
+  for (const LaneTerm& term : lane_terms(model.bits_per_line)) {
+    sum += term.coefficient * none_hit(term.hit);
+  }
+  // As in LineFill::moment(), a bound replaces a sum that rounding errors have made too small.
+  const double mean = 1 - none_hit(double(model.bits_per_line) / model.line_bits);
+  return std::clamp(sum, std::pow(mean, int(model.bits_per_line)), 1.0);
+}
+
+// Probability that a line has all bits of s hashes of an item that was not added, for s = 0, 1, 2….
+// Exact up to s = 2, then the logarithm is extrapolated as a parabola. Lookups with three
+// coinciding lines matter in the smallest filters only. With lanes it is exact up to s = 1. Two
+// coinciding lines then have the correlation of lines without lanes.
 using Moments = std::array<double, kMaxLinesPerLookup + 1>;
 Moments same_line_moments(const LineModel& model, double item_count) {
+  Moments moments{1};
+  if (model.has_lanes) moments[1] = lane_moment(model, item_count);
+  if (model.has_lanes && model.lines_per_lookup < 2) return moments;
   const LineFill fill(model, item_count);
-  Moments moments{1, fill.moment(model.bits_per_line), 0};
+  const double free_moment = fill.moment(model.bits_per_line);
+  if (!model.has_lanes) moments[1] = free_moment;
   if (model.lines_per_lookup < 2) return moments;
-  moments[2] = fill.moment(2 * model.bits_per_line);
+  const double lanes_over_free = moments[1] / free_moment;
+  moments[2] = std::min(moments[1], fill.moment(2 * model.bits_per_line) * lanes_over_free *
+                                        lanes_over_free);
   const double log1 = std::log(moments[1]);
   const double curvature = std::max(0.0, (std::log(moments[2]) - 2 * log1) / 2);
   for (unsigned s = 3; s <= model.lines_per_lookup; ++s) {
@@ -195,21 +271,21 @@ double LineModel::variance_of_ones(double item_count) const {
 }
 
 std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate,
-                                          unsigned line_bits) {
+                                          const LineShapes& shapes) {
   const double items = double(capacity);
-  const double ideal_lines = ideal_bit_count(items, error_rate) / line_bits;
-  const double slack_limit = std::ceil(ideal_lines * (1 + kMemorySlack));
+  const double ideal_lines = ideal_bit_count(items, error_rate) / shapes.line_bits;
+  const double slack_limit = std::ceil(ideal_lines * (1 + shapes.memory_slack));
   const double ideal_bits_per_item = -std::log2(error_rate);
   std::optional<LineModel> best;
-  // The first pass accepts only shapes whose memory is within kMemorySlack of the classic optimum.
+  // The first pass accepts only shapes whose memory is within the slack of the classic optimum.
   // If a filter needs only a few lines, rounding up may put every shape above this bound. The
   // second pass then selects the smallest shape.
   for (const double limit : {slack_limit, std::ceil(2 * ideal_lines) + 2}) {
     for (unsigned g = 1; g <= kMaxLinesPerLookup; ++g) {
       const int ideal = int(ideal_bits_per_item / g);
-      const int most = std::min<int>(ideal + 2, kMaxBitsPerLine);
+      const int most = std::min<int>(ideal + 2, int(shapes.bits_per_line_max));
       for (int bits = std::clamp<int>(ideal - 1, 1, most); bits <= most; ++bits) {
-        LineModel model{1, g, unsigned(bits), line_bits};
+        LineModel model{1, g, unsigned(bits), shapes.line_bits, shapes.has_lanes};
         const auto lines = solve_line_count(model, items, error_rate, limit);
         if (!lines || (best && *lines >= best->line_count)) continue;
         model.line_count = *lines;

@@ -26,6 +26,9 @@ struct LineModel {
   unsigned bits_per_line = 1;
   // Bits of a line that items use; fewer than kLineBits if a layout reserves some.
   unsigned line_bits = kLineBits;
+  // True if an item's bits in a line lie in different lanes (lane_sets.h). Otherwise each bit may
+  // lie anywhere in the line.
+  bool has_lanes = false;
 
   // Probability that an item that was never added is found among `item_count` items.
   double error_rate(double item_count) const;
@@ -37,11 +40,20 @@ struct LineModel {
   double items_of_ones(double ones) const;
 };
 
+// The shapes among which solve_line_model() chooses.
+struct LineShapes {
+  unsigned line_bits = kLineBits;
+  unsigned bits_per_line_max = kMaxBitsPerLine;
+  // More memory than the classic optimum, as a fraction of it, that fewer lines per lookup may
+  // cost.
+  double memory_slack = 0.04;
+  bool has_lanes = false;
+};
+
 // Returns a shape that keeps `error_rate` at `capacity` items. Among the shapes whose memory is
-// within kMemorySlack of the classic optimum, it has the fewest lines per lookup, then the least
+// within the slack of the classic optimum, it has the fewest lines per lookup, then the least
 // memory. If there are none, it is the smallest shape.
-inline constexpr double kMemorySlack = 0.04;
 std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate,
-                                          unsigned line_bits = kLineBits);
+                                          const LineShapes& shapes = {});
 
 }  // namespace core::bloom

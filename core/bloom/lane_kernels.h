@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// The inner loops of the lane layout, in portable C++ and for each instruction set with which they
+// are measurably faster. One vector holds all bits that an item has in a line. The implementation
+// is chosen before main() starts.
+//
+// Invariants: all kernels read and write the same bits and return the same results; a fuzzer and
+// lane_kernels_test compare them.
+// Thread safety: as for LineKernels.
+// Source: docs/bloom_math.md, "Lanes" and "Measured".
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/bloom/hash.h"
+#include "core/bloom/line_kernels.h"
+#include "core/fast_range.h"
+
+namespace core::bloom {
+
+// Iterates over the lines of one item: their word index, and the hash of the item's bits in them.
+class LaneWalk {
+ public:
+  LaneWalk(ItemHash hash, LineShape shape) : place_(hash.first), line_count_(shape.line_count) {}
+
+  // Index of the current line's first word.
+  uint64_t word_index() const { return fast_range(place_, line_count_) * 8; }
+  // The high half gives the positions in the lanes; the highest four bits of the low half select
+  // the set of lanes. Both halves depend on the bits of place_ that do not select the line.
+  uint64_t positions() const { return place_ * 0xD6E8FEB86659FD93; }
+  void advance() { place_ *= 0xF1357AEA2E62A9C5; }
+
+ private:
+  uint64_t place_;
+  uint64_t line_count_;
+};
+
+// Bit index in the line of the bit that an item has in `lane`, if the lane is in the item's set.
+uint32_t lane_bit(uint64_t positions, unsigned lane);
+// Rotation of the item's set of lanes.
+inline unsigned lane_rotation(uint64_t positions) {
+  return static_cast<uint32_t>(positions) >> 28;
+}
+
+const LineKernels& portable_lane_kernels();
+// The kernels that the processor supports, the portable ones first and the best ones last.
+std::span<const LineKernels* const> supported_lane_kernels();
+const LineKernels& lane_kernels();
+
+// The members of lane_kernels() that handle a single item, called directly.
+bool check_lane_item(const uint64_t* words, LineShape shape, ItemHash hash);
+bool mark_lane_item(uint64_t* words, LineShape shape, ItemHash hash);
+
+}  // namespace core::bloom

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "core/bloom/lane_layout.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "core/bloom/arrays/bit_array.h"
+
+namespace core::bloom {
+namespace {
+
+// More memory than the classic optimum that fewer lines per lookup may cost. A filter that does not
+// grow reads one line down to an error rate of 0.001. The layers of a growing filter share the
+// error rate, so each of them is stricter and has less to give.
+constexpr double kSlackOfFixed = 0.083;
+constexpr double kSlackOfFirst = 0.06;
+constexpr double kSlackOfLater = 0.03;
+// A layer with at least this share of the filter's error rate is the first layer.
+constexpr double kFirstShareMin = 0.25;
+
+// Shares of the error rate of a growing filter that its first layers get. They follow RedisBloom's
+// powers of 1/2, and then fall more slowly, so that far-grown filters need less memory.
+constexpr std::array kShares{0.55, 0.185, 0.096, 0.049, 0.0245, 0.0235, 0.0145};
+// Share of the first layer of a small filter, whose array has only a few lines: a slightly higher
+// error rate can save a whole line.
+constexpr double kFirstShareOfSmall = 13.0 / 16;
+constexpr uint64_t kSmallCapacity = 512;
+// Layer i after these gets kTailShare / (i + 1)^2. The sum of 1/j^2 from j = 8 on is
+// pi^2/6 - 1 - 1/4 - … - 1/49 = 0.133137.
+constexpr double kTailShare =
+    (1 - std::accumulate(kShares.begin(), kShares.end(), 0.0)) / 0.1331371;
+
+double share_of(uint64_t capacity, uint32_t index) {
+  const bool is_small = capacity < kSmallCapacity;
+  const double first = is_small ? kFirstShareOfSmall : kShares[0];
+  if (index == 0) return first;
+  const double i = index;
+  const double share = index < kShares.size() ? kShares[index] : kTailShare / ((i + 1) * (i + 1));
+  return share * (1 - first) / (1 - kShares[0]);
+}
+
+// Share of the absent items that have the 64-bit hash of some item.
+double equal_hash_share(double item_count) {
+  return item_count * 0x1p-64;
+}
+
+double slack_of(const FilterParameters& parameters, double error_rate) {
+  if (!parameters.is_scaling()) return kSlackOfFixed;
+  return error_rate >= kFirstShareMin * parameters.error_rate ? kSlackOfFirst : kSlackOfLater;
+}
+
+std::optional<Geometry> solve_lane_geometry(uint64_t capacity, double error_rate, double slack) {
+  const double left = error_rate - equal_hash_share(double(capacity));
+  if (left < error_rate / 2) return std::nullopt;
+  const auto model = solve_line_model(
+      capacity, left,
+      {.bits_per_line_max = kMaxLanesPerItem, .memory_slack = slack, .has_lanes = true});
+  if (!model || model->line_count > double(BitArray::kMaxBits / kLineBits)) return std::nullopt;
+  Geometry geometry;
+  geometry.bit_count = static_cast<uint64_t>(model->line_count) * kLineBits;
+  geometry.hash_count = static_cast<uint16_t>(model->lines_per_lookup * model->bits_per_line);
+  geometry.lines_per_lookup = static_cast<uint8_t>(model->lines_per_lookup);
+  return geometry;
+}
+
+}  // namespace
+
+std::optional<LayerPlan> LaneLayout::plan(const FilterParameters& parameters, uint64_t capacity,
+                                          double error_rate) {
+  if (capacity > kMaxLayerCapacity || error_rate < kRow.min_error_rate) return std::nullopt;
+  const double slack = slack_of(parameters, error_rate);
+  thread_local SolvedSizes solved;
+  return LayerPlan::of(capacity, error_rate, solved.find({capacity, error_rate, slack}, [&] {
+    return solve_lane_geometry(capacity, error_rate, slack);
+  }));
+}
+
+double LaneLayout::layer_error_rate(const FilterParameters& parameters, uint32_t index) {
+  if (index >= kMaxNativeLayers) return 0;
+  const double ratio = parameters.tightening_ratio;
+  return parameters.error_rate *
+         (ratio > 0 ? (1 - ratio) * std::pow(ratio, index) : share_of(parameters.capacity, index));
+}
+
+bool LaneLayout::is_valid(const Geometry& geometry) {
+  const unsigned lines = geometry.lines_per_lookup;
+  return geometry.bit_count % kLineBits == 0 && lines >= 1 && lines <= kMaxLinesPerLookup &&
+         geometry.hash_count % lines == 0 && geometry.hash_count / lines <= kMaxLanesPerItem;
+}
+
+double LaneLayout::predicted_error(const Geometry& geometry, uint64_t item_count) {
+  LineModel model{double(geometry.bit_count / kLineBits), geometry.lines_per_lookup,
+                  geometry.hash_count / unsigned{geometry.lines_per_lookup}};
+  model.has_lanes = true;
+  const double items = double(item_count);
+  return std::min(1.0, model.error_rate(items) + equal_hash_share(items));
+}
+
+LayoutId native_layout(int version, const FilterParameters& parameters) {
+  // At 2^-30, and a thousandth of the error rate for items with equal hashes, a filter may still
+  // grow to many times its capacity.
+  constexpr double kRateMin = 0x1p-30;
+  constexpr double kEqualHashShareMax = 0x1p-10;
+  const double equal = equal_hash_share(double(parameters.capacity));
+  const bool suffices = parameters.error_rate >= kRateMin &&
+                        equal <= kEqualHashShareMax * parameters.error_rate;
+  return version >= 2 && suffices ? kLaneLayout : kDefaultLayout;
+}
+
+}  // namespace core::bloom

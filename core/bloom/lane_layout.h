@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+//
+// LaneLayout: version 2 of the native layout. An item's bits lie in a few independent cache lines,
+// in each line in different lanes of 32 bits. So one vector of the processor holds all bits that an
+// item has in a line.
+//
+// Invariants: bit_count is a multiple of 512. hash_count is a multiple of lines_per_lookup, with at
+// most kMaxLanesPerItem bits in each line. ItemHash::second is not used.
+// Thread safety: check() calls may run in parallel; mark() needs exclusive access to the array.
+// Source: docs/bloom_math.md, "Lanes" and "The series of layer errors".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/bloom/arrays/lane_sets.h"
+#include "core/bloom/hash.h"
+#include "core/bloom/lane_kernels.h"
+#include "core/bloom/line_walk.h"
+#include "core/bloom/native_layout.h"
+#include "core/bloom/parameters.h"
+
+namespace core::bloom {
+
+struct LaneLayout {
+  static constexpr LayoutRow kRow{.id = kLaneLayout,
+                                  .name = "native-2",
+                                  .has_fixed_hash = true,
+                                  .takes_tightening = true,
+                                  .min_error_rate = 0x1p-56,
+                                  .takes_window = true,
+                                  .marks_estimates = true};
+  static constexpr LayoutId kId = kRow.id;
+
+  static ItemHash hash(std::string_view item, const HashSettings& /*settings*/) {
+    return hash_lanes(item);
+  }
+
+  // Returns nullopt if items with equal 64-bit hashes would take half of the error rate or more.
+  static std::optional<LayerPlan> plan(const FilterParameters& parameters, uint64_t capacity,
+                                       double error_rate);
+  // Error rate of a layer. The sum over all layers is at most the requested error rate.
+  static double layer_error_rate(const FilterParameters& parameters, uint32_t index);
+  static double next_error_rate(const FilterParameters& parameters, uint32_t index,
+                                double /*last_rate*/) {
+    return layer_error_rate(parameters, index);
+  }
+  static bool is_valid(const Geometry& geometry);
+  static double predicted_error(const Geometry& geometry, uint64_t item_count);
+  static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
+    return NativeLayout::accounted_bytes(layer_count, bits_bytes);
+  }
+
+  static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
+    prefetch_lines(words, LaneWalk(hash, geometry), geometry.lines_per_lookup);
+  }
+  static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
+    return check_lane_item(words, geometry, hash);
+  }
+  static void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
+                          std::span<bool> found) {
+    lane_kernels().check_group(arrays, hashes, found);
+  }
+  // Sets the item's bits. Returns true if at least one of them was clear before.
+  static bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash) {
+    return mark_lane_item(words, geometry, hash);
+  }
+  static uint64_t mark_group(uint64_t* words, const Geometry& geometry,
+                             std::span<const ItemHash> hashes, std::span<bool> found) {
+    return lane_kernels().mark_group(words, geometry, hashes, found);
+  }
+  // Calls visit(bit) for each bit that mark() sets.
+  template <class Visitor>
+  static void visit_bits(const Geometry& geometry, ItemHash hash, Visitor&& visit) {
+    const LineShape shape(geometry);
+    LaneWalk walk(hash, shape);
+    for (unsigned line = 0; line < shape.lines_per_lookup; ++line, walk.advance()) {
+      const uint64_t positions = walk.positions();
+      const unsigned set = lane_set(shape.bits_per_line, lane_rotation(positions));
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        if ((set >> lane & 1) != 0) visit(walk.word_index() * 64 + lane_bit(positions, lane));
+      }
+    }
+  }
+};
+
+// Versions of the native layout. Version 2 reads one line where version 1 reads two, and hashes an
+// item in a fraction of the time.
+inline constexpr int kNativeVersionMin = 1;
+inline constexpr int kNativeVersionMax = 2;
+// The native layout for a new filter with these parameters, in the given version. Version 1 is also
+// chosen for error rates so low that 64 bits of hash would not suffice.
+LayoutId native_layout(int version, const FilterParameters& parameters);
+
+}  // namespace core::bloom
