@@ -91,27 +91,43 @@ class PortableLanes : public LaneLine {
   }
 };
 
-// Defines a LineKernels of functions compiled for the instruction set `target`.
-#define BLOOMERY_LANE_KERNELS(name, Line, target)                                                 \
-  struct name {                                                                                   \
-    target static bool check(const uint64_t* words, LineShape shape, ItemHash hash) {             \
-      return check_item(words, shape, Line(shape), hash);                                         \
-    }                                                                                             \
-    target static bool mark(uint64_t* words, LineShape shape, ItemHash hash) {                    \
-      return mark_item(words, shape, Line(shape), hash);                                          \
-    }                                                                                             \
-    target static void check_group(std::span<const ArrayView> arrays,                             \
-                                   std::span<const ItemHash> hashes, std::span<bool> found) {     \
-      check_items<Line>(arrays, hashes, found);                                                   \
-    }                                                                                             \
-    target static uint64_t mark_group(uint64_t* words, const Geometry& geometry,                  \
-                                      std::span<const ItemHash> hashes, std::span<bool> found) {  \
-      return mark_items(words, geometry, Line(geometry), is_fetched(geometry), hashes, found);    \
-    }                                                                                             \
-    static constexpr LineKernels kAll{check, mark, check_group, mark_group};                      \
+// Defines a LineKernels of functions compiled for the instruction set `target`. An item with one
+// line is handled without the loop over lines, for which a function would save registers.
+#define BLOOMERY_LANE_KERNELS(name, Line, target)                                                \
+  struct name {                                                                                  \
+    target static bool check(const uint64_t* words, LineShape shape, ItemHash hash) {            \
+      if (shape.lines_per_lookup != 1) return check_lines_of(words, shape, hash);                \
+      const LaneWalk walk(hash, shape);                                                          \
+      return Line(shape).all_set(words + walk.word_index(), walk.positions());                   \
+    }                                                                                            \
+    target static bool mark(uint64_t* words, LineShape shape, ItemHash hash) {                   \
+      if (shape.lines_per_lookup != 1) return mark_lines_of(words, shape, hash);                 \
+      const LaneWalk walk(hash, shape);                                                          \
+      return Line(shape).set(words + walk.word_index(), walk.positions());                       \
+    }                                                                                            \
+    target static void check_group(std::span<const ArrayView> arrays,                            \
+                                   std::span<const ItemHash> hashes, std::span<bool> found) {    \
+      check_items<Line>(arrays, hashes, found);                                                  \
+    }                                                                                            \
+    target static uint64_t mark_group(uint64_t* words, const Geometry& geometry,                 \
+                                      std::span<const ItemHash> hashes, std::span<bool> found) { \
+      return mark_items(words, geometry, Line(geometry), is_fetched(geometry), hashes, found);   \
+    }                                                                                            \
+    static constexpr LineKernels kAll{check, mark, check_group, mark_group};                     \
+                                                                                                 \
+   private:                                                                                      \
+    [[gnu::noinline]] target static bool check_lines_of(const uint64_t* words, LineShape shape,  \
+                                                        ItemHash hash) {                         \
+      return check_item(words, shape, Line(shape), hash);                                        \
+    }                                                                                            \
+    [[gnu::noinline]] target static bool mark_lines_of(uint64_t* words, LineShape shape,         \
+                                                       ItemHash hash) {                          \
+      return mark_item(words, shape, Line(shape), hash);                                         \
+    }                                                                                            \
   }
 
-BLOOMERY_LANE_KERNELS(Portable, PortableLanes, );
+// Inlined into the functions that choose the kernels, these would make them save registers.
+BLOOMERY_LANE_KERNELS(Portable, PortableLanes, [[gnu::noinline]]);
 
 #if defined(__x86_64__)
 
@@ -326,8 +342,7 @@ const LineKernels& lane_kernels() {
 }
 
 bool check_lane_item(const uint64_t* words, LineShape shape, ItemHash hash) {
-  return with_best_kernels(
-      [&]<class Kernels>() { return Kernels::check(words, shape, hash); });
+  return with_best_kernels([&]<class Kernels>() { return Kernels::check(words, shape, hash); });
 }
 
 bool mark_lane_item(uint64_t* words, LineShape shape, ItemHash hash) {

@@ -41,6 +41,9 @@ double share_of(uint64_t capacity, uint32_t index) {
   return share * (1 - first) / (1 - kShares[0]);
 }
 
+// Layers with lower rates are sized as with this one.
+constexpr double kSizedRateMin = 0x1p-56;
+
 // Share of the absent items that have the 64-bit hash of some item.
 double equal_hash_share(double item_count) {
   return item_count * 0x1p-64;
@@ -51,11 +54,12 @@ double slack_of(const FilterParameters& parameters, double error_rate) {
   return error_rate >= kFirstShareMin * parameters.error_rate ? kSlackOfFirst : kSlackOfLater;
 }
 
+// The share of items with equal hashes is part of the error rate. Only layers with more items than
+// any memory holds would have less than half of the rate left; they are sized for that half.
 std::optional<Geometry> solve_lane_geometry(uint64_t capacity, double error_rate, double slack) {
-  const double left = error_rate - equal_hash_share(double(capacity));
-  if (left < error_rate / 2) return std::nullopt;
+  const double left = std::max(error_rate - equal_hash_share(double(capacity)), error_rate / 2);
   const auto model = solve_line_model(
-      capacity, left,
+      capacity, std::max(left, kSizedRateMin),
       {.bits_per_line_max = kMaxLanesPerItem, .memory_slack = slack, .has_lanes = true});
   if (!model || model->line_count > double(BitArray::kMaxBits / kLineBits)) return std::nullopt;
   Geometry geometry;
@@ -69,7 +73,7 @@ std::optional<Geometry> solve_lane_geometry(uint64_t capacity, double error_rate
 
 std::optional<LayerPlan> LaneLayout::plan(const FilterParameters& parameters, uint64_t capacity,
                                           double error_rate) {
-  if (capacity > kMaxLayerCapacity || error_rate < kRow.min_error_rate) return std::nullopt;
+  if (capacity > kMaxLayerCapacity) return std::nullopt;
   const double slack = slack_of(parameters, error_rate);
   thread_local SolvedSizes solved;
   return LayerPlan::of(capacity, error_rate, solved.find({capacity, error_rate, slack}, [&] {
@@ -99,14 +103,17 @@ double LaneLayout::predicted_error(const Geometry& geometry, uint64_t item_count
 }
 
 LayoutId native_layout(int version, const FilterParameters& parameters) {
-  // At 2^-30, and a thousandth of the error rate for items with equal hashes, a filter may still
-  // grow to many times its capacity.
-  constexpr double kRateMin = 0x1p-30;
+  if (version < 2) return kDefaultLayout;
+  // With these bounds for the first layer, items with equal hashes take a small part of the error
+  // rate, also when the filter has grown to many times its capacity.
+  constexpr double kFirstRateMin = 0x1p-24;
   constexpr double kEqualHashShareMax = 0x1p-10;
+  FilterParameters lanes = parameters;
+  lanes.layout = kLaneLayout;
+  const double first_rate = core::bloom::layer_error_rate(lanes, 0);
   const double equal = equal_hash_share(double(parameters.capacity));
-  const bool suffices = parameters.error_rate >= kRateMin &&
-                        equal <= kEqualHashShareMax * parameters.error_rate;
-  return version >= 2 && suffices ? kLaneLayout : kDefaultLayout;
+  const bool suffices = first_rate >= kFirstRateMin && equal <= kEqualHashShareMax * first_rate;
+  return suffices ? kLaneLayout : kDefaultLayout;
 }
 
 }  // namespace core::bloom

@@ -29,7 +29,7 @@ struct LaneLayout {
                                   .name = "native-2",
                                   .has_fixed_hash = true,
                                   .takes_tightening = true,
-                                  .min_error_rate = 0x1p-56,
+                                  .min_error_rate = 0x1p-30,
                                   .takes_window = true,
                                   .marks_estimates = true};
   static constexpr LayoutId kId = kRow.id;
@@ -38,7 +38,6 @@ struct LaneLayout {
     return hash_lanes(item);
   }
 
-  // Returns nullopt if items with equal 64-bit hashes would take half of the error rate or more.
   static std::optional<LayerPlan> plan(const FilterParameters& parameters, uint64_t capacity,
                                        double error_rate);
   // Error rate of a layer. The sum over all layers is at most the requested error rate.
@@ -85,13 +84,5 @@ struct LaneLayout {
     }
   }
 };
-
-// Versions of the native layout. Version 2 reads one line where version 1 reads two, and hashes an
-// item in a fraction of the time.
-inline constexpr int kNativeVersionMin = 1;
-inline constexpr int kNativeVersionMax = 2;
-// The native layout for a new filter with these parameters, in the given version. Version 1 is also
-// chosen for error rates so low that 64 bits of hash would not suffice.
-LayoutId native_layout(int version, const FilterParameters& parameters);
 
 }  // namespace core::bloom

@@ -51,6 +51,18 @@ core::Result<> take_layout(std::string_view text, BuildOptions& options) {
       fmt::format("--layout takes {}, not '{}'", core::bloom::layout_names(", ", " or "), text)};
 }
 
+core::Result<> take_native_version(std::string_view text, BuildOptions& options) {
+  const auto version = core::parse_count(text);
+  constexpr int kLeast = core::bloom::kNativeVersionMin;
+  constexpr int kMost = core::bloom::kNativeVersionMax;
+  if (!version || *version < kLeast || *version > kMost) {
+    return core::Error{
+        fmt::format("--native-version takes {} or {}, not '{}'", kLeast, kMost, text)};
+  }
+  options.native_version = static_cast<int>(*version);
+  return {};
+}
+
 core::Result<> take_records(std::string_view text, BuildOptions& options) {
   if (text != "lines" && text != "length32") {
     return core::Error{fmt::format("--records takes lines or length32, not '{}'", text)};
@@ -70,8 +82,9 @@ struct BuildOption {
   core::Result<> (*take)(std::string_view text, BuildOptions& options);
 };
 constexpr BuildOption kBuildOptions[] = {
-    {"--error", take_error_rate}, {"--capacity", take_capacity}, {"--layout", take_layout},
-    {"--key", take_key},          {"--records", take_records},
+    {"--error", take_error_rate}, {"--capacity", take_capacity},
+    {"--layout", take_layout},    {"--key", take_key},
+    {"--records", take_records},  {"--native-version", take_native_version},
 };
 
 }  // namespace
@@ -93,6 +106,10 @@ core::Result<BuildOptions> parse_build_options(std::span<const std::string> argu
     if (auto taken = option->take(arguments[i + 1], options); !taken) return taken.error();
     has_error_rate = has_error_rate || name == "--error";
   }
+  core::bloom::FilterParameters& parameters = options.parameters;
+  if (parameters.layout == core::bloom::kDefaultLayout) {
+    parameters.layout = core::bloom::native_layout(options.native_version, parameters);
+  }
   if (!has_error_rate) {
     return core::Error{fmt::format("--build-filter needs --error\n{}", build_usage())};
   }
@@ -101,7 +118,8 @@ core::Result<BuildOptions> parse_build_options(std::span<const std::string> argu
 
 std::string_view build_usage() {
   return "Usage: bloomery-server --build-filter out.rdb --error e [--capacity n] [--layout l]\n"
-         "                       [--key k] [--records lines|length32] < items.txt";
+         "                       [--native-version 1|2] [--key k] [--records lines|length32]\n"
+         "                       < items.txt";
 }
 
 }  // namespace server

@@ -23,6 +23,7 @@ struct BuildOptions {
   std::string key = "filter";
   core::bloom::FilterParameters parameters;
   bool counts_items = true;  // true if no capacity was given, so the items are counted first
+  int native_version = core::bloom::kNativeVersionMax;
   persistence::RecordFormat format = persistence::RecordFormat::kLines;
 };
 

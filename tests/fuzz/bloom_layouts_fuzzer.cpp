@@ -94,10 +94,8 @@ void compare_removals(ScalableFilter& batched, ScalableFilter& single,
   require(same_bits(batched, single), "batched deletions leave other bits");
 }
 
-void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes) {
-  const LineKernels& portable = portable_line_kernels();
-  const LineKernels* simd = avx2_line_kernels();
-  if (simd == nullptr) return;
+void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes,
+                     const LineKernels& portable, const LineKernels* simd) {
   auto left = *BitArray::allocate(geometry.bit_count);
   auto right = *BitArray::allocate(geometry.bit_count);
   for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
@@ -188,7 +186,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     compare_removals(*batched, *single, hashes);
   }
   if (parameters.layout == NativeLayout::kId) {
-    compare_kernels(batched->layer_info(0).geometry, hashes);
+    if (const LineKernels* simd = avx2_line_kernels()) {
+      compare_kernels(batched->layer_info(0).geometry, hashes, portable_line_kernels(), simd);
+    }
+  }
+  if (parameters.layout == LaneLayout::kId) {
+    for (const LineKernels* kernels : supported_lane_kernels().subspan(1)) {
+      compare_kernels(batched->layer_info(0).geometry, hashes, portable_lane_kernels(), kernels);
+    }
   }
   return 0;
 }

@@ -158,8 +158,8 @@ Moments same_line_moments(const LineModel& model, double item_count) {
   if (!model.has_lanes) moments[1] = free_moment;
   if (model.lines_per_lookup < 2) return moments;
   const double lanes_over_free = moments[1] / free_moment;
-  moments[2] = std::min(moments[1], fill.moment(2 * model.bits_per_line) * lanes_over_free *
-                                        lanes_over_free);
+  moments[2] = std::min(moments[1],
+                        fill.moment(2 * model.bits_per_line) * lanes_over_free * lanes_over_free);
   const double log1 = std::log(moments[1]);
   const double curvature = std::max(0.0, (std::log(moments[2]) - 2 * log1) / 2);
   for (unsigned s = 3; s <= model.lines_per_lookup; ++s) {

@@ -148,8 +148,9 @@ std::string_view help_text() {
        bloomery-server --check-rdb /path/to/dump.rdb (list its contents and check it)
        bloomery-server --check-aof /path/to/appendonly.aof.manifest [--fix] (--fix cuts a torn end)
                        [--truncate-to-timestamp s] (cut commands written after this Unix time)
-       bloomery-server --build-filter out.rdb --error e [--capacity n] [--layout l] [--key k]
-                       [--records lines|length32] < items.txt (write a snapshot of one filter)
+       bloomery-server --build-filter out.rdb --error e [--capacity n] [--layout l]
+                       [--native-version 1|2] [--key k] [--records lines|length32] < items.txt
+                       (write a snapshot of one filter)
        bloomery-server --export-rdb dump.rdb out.rdb [--target redis|redisbloom|valkey-bloom]
                        [--overwrite] (copy the keys that another server can load, list the others)
        bloomery-server --health-check [--alive] [/path/to/bloomery.conf] [--option value ...]

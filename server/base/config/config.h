@@ -245,7 +245,12 @@ class BloomDefaults {
   double tightening_ratio() const noexcept {
     return config_.number(OptionId::kBloomTighteningRatio);
   }
+  // The layout of filters that name none. For native filters with very low error rates,
+  // core::bloom::native_layout() chooses another version.
   core::bloom::LayoutId layout() const noexcept;
+  int native_version() const noexcept {
+    return static_cast<int>(config_.integer(OptionId::kBloomNativeVersion));
+  }
   bool random_seed() const noexcept { return config_.flag(OptionId::kBloomUseRandomSeed); }
 
  private:

@@ -156,6 +156,7 @@ enum class OptionId : uint8_t {
   kBloomExpansionFactor,
   kBloomTighteningRatio,
   kBloomLayout,
+  kBloomNativeVersion,
   kBloomExistsMissingKey,
   kBloomMemoryUsageLimit,
   kBloomMaxFilters,

@@ -285,6 +285,13 @@ LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandO
   return BloomDefaults(config).layout();
 }
 
+// True if a client's command decides the layout itself. The name "native" stands for the version
+// that bf-native-version sets, but in a journal it is version 1.
+bool is_exact_layout(std::optional<LayoutId> named, LayoutId layout) {
+  if (named) return *named != core::bloom::kDefaultLayout;
+  return layout != core::bloom::kDefaultLayout && layout != core::bloom::kLaneLayout;
+}
+
 // Stores only settings that the layout uses, because a filter with default settings needs less
 // memory.
 FilterParameters merge(const Config& config, const Settings& settings, CommandOrigin origin) {
@@ -302,6 +309,9 @@ FilterParameters merge(const Config& config, const Settings& settings, CommandOr
   parameters.capacity = settings.capacity.value_or(static_cast<uint64_t>(defaults.capacity()));
   parameters.expansion = settings.expansion.value_or(static_cast<uint32_t>(defaults.expansion()));
   if (settings.non_scaling) parameters.expansion = 0;
+  if (origin == CommandOrigin::kClient && !is_exact_layout(settings.layout, parameters.layout)) {
+    parameters.layout = core::bloom::native_layout(defaults.native_version(), parameters);
+  }
   const LayoutRow& layout = layout_row(parameters.layout);
   if (layout.takes_tightening && parameters.is_scaling()) {
     const double configured = defaults.tightening_ratio();

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "core/bloom/arrays/lane_sets.h"
 #include "tests/support/sanitized.h"
 
 namespace core::bloom {
@@ -69,6 +70,56 @@ TEST(LineModelTest, FewLinesBehaveAsSimulated) {
     const double slack = 5 * std::sqrt(simulated / (kFills * kProbesPerFill));
     EXPECT_NEAR(model.error_rate(item_count), simulated, 0.02 * simulated + slack)
         << model.line_count << " lines, " << model.lines_per_lookup << " per lookup, seed "
+        << kSeed;
+  }
+}
+
+// Sets one bit in each lane of a random rotation of the base set.
+double simulated_lane_error(const LineModel& model, unsigned item_count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const unsigned line_count = unsigned(model.line_count);
+  unsigned found = 0;
+  for (unsigned fill = 0; fill < kFills; ++fill) {
+    std::vector<bool> bits(line_count * model.line_bits);
+    const auto each_bit = [&](auto function) {
+      for (unsigned line = 0; line < model.lines_per_lookup; ++line) {
+        const size_t start = random() % line_count * model.line_bits;
+        const unsigned set = lane_set(model.bits_per_line, unsigned(random() % kLanes));
+        for (unsigned lane = 0; lane < kLanes; ++lane) {
+          const unsigned position = random() % kLaneBits;
+          if ((set >> lane & 1) != 0) function(start + lane * kLaneBits + position);
+        }
+      }
+    };
+    for (unsigned item = 0; item < item_count; ++item) each_bit([&](size_t x) { bits[x] = true; });
+    for (unsigned probe = 0; probe < kProbesPerFill; ++probe) {
+      bool all_set = true;
+      each_bit([&](size_t x) { all_set = all_set && bits[x]; });
+      found += all_set;
+    }
+  }
+  return double(found) / (double(kFills) * kProbesPerFill);
+}
+
+TEST(LineModelTest, LinesOfLanesBehaveAsSimulated) {
+  constexpr uint64_t kSeed = 4712;
+  struct Case {
+    unsigned lines, lines_per_lookup, lanes, item_count;
+  };
+  for (const auto& [lines, lines_per_lookup, lanes, item_count] : {Case{1, 1, 1, 60},
+                                                                   {1, 1, 5, 60},
+                                                                   {2, 1, 8, 90},
+                                                                   {3, 1, 10, 110},
+                                                                   {1, 3, 2, 60},
+                                                                   {4, 2, 4, 150},
+                                                                   {8, 3, 3, 400},
+                                                                   {20, 2, 9, 500}}) {
+    LineModel model{double(lines), lines_per_lookup, lanes};
+    model.has_lanes = true;
+    const double simulated = simulated_lane_error(model, item_count, kSeed);
+    const double slack = 5 * std::sqrt(simulated / (kFills * kProbesPerFill));
+    EXPECT_NEAR(model.error_rate(item_count), simulated, 0.02 * simulated + slack)
+        << lines << " lines, " << lines_per_lookup << " per lookup, " << lanes << " lanes, seed "
         << kSeed;
   }
 }

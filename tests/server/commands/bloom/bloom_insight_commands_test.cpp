@@ -89,7 +89,7 @@ TEST_F(BloomInsightCommandsTest, DebugTellsOfHashesOf32Bits) {
 }
 
 TEST_F(BloomInsightCommandsTest, PlanIsFlatInResp2AndAMapInResp3) {
-  const std::string native = bulk("layout") + bulk("native") + bulk("bytes") + integer(176) +
+  const std::string native = bulk("layout") + bulk("native-2") + bulk("bytes") + integer(176) +
                              bulk("bits") + integer(1024) + bulk("hash count") + integer(5) +
                              bulk("cache lines per lookup") + integer(1) + bulk("bits per item");
   const std::string rate = bulk("error rate of the first layer");
@@ -155,7 +155,7 @@ TEST_F(BloomInsightCommandsTest, PlanTellsWhatReserveMakes) {
       for (const std::string rate : {"0.3", "0.01", "0.000001"}) {
         const Figures figures = plan({rate, capacity});
         EXPECT_EQ(figures, plan({rate, capacity, "LAYOUT", layout}));
-        EXPECT_THAT(figures.at("layout"), layout);
+        EXPECT_EQ(figures.at("layout"), layout == "native" ? "native-2" : layout);
         run({"DEL", "k"});
         ASSERT_EQ(run({"BF.RESERVE", "k", rate, capacity}), kOk);
         EXPECT_EQ(run({"BF.INFO", "k", "SIZE"}), array({":" + figures.at("bytes") + "\r\n"}));
@@ -172,7 +172,7 @@ TEST_F(BloomInsightCommandsTest, PlanTellsWhatReserveMakes) {
 TEST_F(BloomInsightCommandsTest, PlanOfAnySizeTakesNoMemory) {
   const Figures big = plan({"0.01", "10000000000", "NONSCALING"});
   EXPECT_NEAR(std::stod(big.at("bytes")), 12.4e9, 0.2e9);
-  EXPECT_NEAR(std::stod(plan({"0.01", "10000000000"}).at("bytes")), 12.9e9, 1e9);
+  EXPECT_NEAR(std::stod(plan({"0.01", "10000000000"}).at("bytes")), 14.1e9, 1e9);
   EXPECT_EQ(big.at("scaling"), "0");
   EXPECT_EQ(big.at("error rate of the first layer"), "0.01");
   EXPECT_GT(std::stod(plan({"0.01", "281474976710656"}).at("bytes")), 3e14);

@@ -93,7 +93,7 @@ TEST_F(BloomMemoryTest, SizesThatHaveNoNumberAreRefused) {
 
 TEST_F(BloomMemoryTest, AllGenerationsOfAWindowCount) {
   ASSERT_EQ(run({"BF.RESERVE", "plain", "0.01", "1000"}), kOk);
-  limit_filters(std::to_string(size("plain") * 2));
+  limit_filters(std::to_string(size("plain") * 3 / 2));
   EXPECT_EQ(run({"BF.RESERVE", "again", "0.01", "1000"}), kOk);
   EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "1000", "WINDOW", "10", "GENERATIONS", "8"}),
             kTooLarge);

@@ -116,17 +116,17 @@ TEST_F(BloomWindows, InsertMakesThemToo) {
   EXPECT_EQ(run({"BF.INSERT", "w", "CAPACITY", "400", "WINDOW", "10", "ITEMS", "a", "b"}),
             array({integer(1), integer(1)}));
   EXPECT_EQ(joined(journalled()),
-            "SELECT 0;BF.INSERT w ERROR 0.01 CAPACITY 400 EXPANSION 2 LAYOUT native WINDOW 10 "
+            "SELECT 0;BF.INSERT w ERROR 0.01 CAPACITY 400 EXPANSION 2 LAYOUT native-2 WINDOW 10 "
             "GENERATIONS 4 START " +
                 at(0) + " ITEMS a b;");
   EXPECT_EQ(effect({"BF.INSERT", "n", "WINDOW", "50", "ITEMS", "REFRESH", "ITEMS", "a"}),
-            "BF.INSERT n ERROR 0.01 CAPACITY 100 EXPANSION 2 LAYOUT native WINDOW 50 ITEMS "
+            "BF.INSERT n ERROR 0.01 CAPACITY 100 EXPANSION 2 LAYOUT native-2 WINDOW 50 ITEMS "
             "GENERATIONS 4 REFRESH ITEMS a;");
 }
 
 TEST_F(BloomWindows, TheJournalHoldsTurnsBeforeTheAddsBehindThem) {
   EXPECT_EQ(effect({"BF.RESERVE", "w", "0.001", "400", "WINDOW", "10", "NONSCALING"}),
-            "SELECT 0;BF.RESERVE w 0.001 400 NONSCALING LAYOUT native WINDOW 10 GENERATIONS 4 "
+            "SELECT 0;BF.RESERVE w 0.001 400 NONSCALING LAYOUT native-2 WINDOW 10 GENERATIONS 4 "
             "START " +
                 at(0) + ";");
   advance_ms(6000);
