@@ -47,7 +47,7 @@ struct LayoutRow {
   bool takes_tightening = false;
   // Ratio of the layout's own series of error rates; 0 if that series is not geometric.
   double own_tightening = 0;
-  // Lowest error rate of a layer; 0 if only memory limits it.
+  // Lowest error rate of a filter's first layer; 0 if only memory limits it.
   double min_error_rate = 0;
   // True if filters of the layout may have a window, because their stored form has room for the
   // window's generations.

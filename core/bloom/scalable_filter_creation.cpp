@@ -95,12 +95,12 @@ Error does_not_fit(uint64_t size_bytes) {
 
 Result<LayerPlan> ScalableFilter::plan(const FilterParameters& asked) {
   if (auto checked = check_parameters(asked); !checked) return checked.error();
-  const auto plan = plan_first_layer(asked);
-  if (plan) return *plan;
   const LayoutRow& layout = layout_row(asked.layout);
   if (layer_error_rate(asked, 0) < layout.min_error_rate) {
     return Error{fmt::format("ERR the error rate is too small for layout {}", layout.name)};
   }
+  const auto plan = plan_first_layer(asked);
+  if (plan) return *plan;
   if (!is_rate(layer_error_rate(asked, 0))) return Error{"ERR could not create filter"};
   return does_not_fit(planned_bytes(asked));
 }

@@ -20,6 +20,7 @@ from harness import SERVER, Process  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "bloomery"
 ADD, DELETE = "BF.MADD", "BF.DEL"
+LANES = ("LAYOUT", "native-2")
 FAR = 100_000_000  # seconds, so long that no generation rotates while the tests are used
 
 # Maps a filter's name to its arguments of BF.RESERVE, its steps, and the range of the items that it
@@ -30,6 +31,11 @@ FILTERS = {
     "native-grown": (("0.01", 50, "EXPANSION", 3), [(ADD, 0, 400)], (0, 400)),
     "native-tightening": (("0.05", 50, "TIGHTENING", "0.9"), [(ADD, 0, 200)], (0, 200)),
     "native-fixed": (("0.02", 100, "NONSCALING"), [(ADD, 0, 90)], (0, 90)),
+    "lanes": (("0.01", 200, *LANES), [(ADD, 0, 150)], (0, 150)),
+    "lanes-grown": (("0.01", 50, "EXPANSION", 3, *LANES), [(ADD, 0, 400)], (0, 400)),
+    "lanes-tightening": (("0.05", 50, "TIGHTENING", "0.9", *LANES), [(ADD, 0, 200)], (0, 200)),
+    "lanes-strict": (("1e-6", 300, "NONSCALING", *LANES), [(ADD, 0, 300)], (0, 300)),
+    "lanes-window": (("0.01", 40, "WINDOW", FAR, *LANES), [(ADD, 0, 200)], (0, 200)),
     "fingerprints": (("0.01", 200, "DELETABLE"), [(ADD, 0, 150)], (0, 150)),
     "fingerprints-strict": (("1e-6", 100, "DELETABLE"), [(ADD, 0, 100)], (0, 100)),
     "fingerprints-grown": (("0.01", 50, "DELETABLE"), [(ADD, 0, 400)], (0, 400)),
@@ -96,7 +102,7 @@ def make_merged(client):
 
 
 def main():
-    server = Process(SERVER, ["--appendonly", "no", "--save", ""])
+    server = Process(SERVER, ["--appendonly", "no", "--save", "", "--bf-native-version", "1"])
     server.wait_until_ready()
     try:
         with server.connect() as client:

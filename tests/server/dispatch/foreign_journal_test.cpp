@@ -46,7 +46,7 @@ TEST_F(ForeignJournalTest, VerbatimCommandsUseRedisBloomsLayout) {
     EXPECT_TRUE(has_layout(key, "redisbloom")) << run({"BF.STATS", key});
   }
   EXPECT_EQ(run({"BF.ADD", "ours", "a"}), integer(1));
-  EXPECT_TRUE(has_layout("ours", "native"));
+  EXPECT_TRUE(has_layout("ours", "native-2"));
 }
 
 TEST_F(ForeignJournalTest, SpelledOutCreationIsValkeyBlooms) {

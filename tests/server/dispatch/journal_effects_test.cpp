@@ -73,7 +73,7 @@ TEST_F(JournalEffects, SetStatesItsExpiryAbsolutely) {
 }
 
 TEST_F(JournalEffects, AFilterIsMadeTogetherWithItsExpiry) {
-  const std::string settings = " EXPANSION 2 LAYOUT native PXAT " + at(10'000);
+  const std::string settings = " EXPANSION 2 LAYOUT native-2 PXAT " + at(10'000);
   EXPECT_EQ(effect({"BF.RESERVE", "a", "0.01", "100", "EX", "10"}),
             "BF.RESERVE a 0.01 100" + settings + ";");
   EXPECT_EQ(effect({"BF.INSERT", "b", "PX", "10000", "ITEMS", "x", "y", "x"}),
@@ -95,7 +95,7 @@ TEST_F(JournalEffects, AddsToManyFiltersAreOneGroupOfEffects) {
   EXPECT_EQ(effect({"BF.KADD", "2", "a", "b", "z", "w"}),
             "MULTI;BF.MADD a z w;BF.MADD b z w;EXEC;");
   EXPECT_EQ(effect({"BF.KADD", "2", "a", "new", "z"}),
-            "BF.INSERT new ERROR 0.01 CAPACITY 100 EXPANSION 2 LAYOUT native ITEMS z;");
+            "BF.INSERT new ERROR 0.01 CAPACITY 100 EXPANSION 2 LAYOUT native-2 ITEMS z;");
   EXPECT_EQ(effect({"BF.KEXISTS", "1", "a", "z"}), "");
   run({"MULTI"});
   run({"BF.KADD", "2", "a", "b", "1"});
@@ -193,15 +193,36 @@ TEST_F(JournalEffects, FloatsAreJournalledAsTheirSum) {
 
 TEST_F(JournalEffects, FiltersAreSpelledOutWhenMade) {
   EXPECT_EQ(effect({"BF.RESERVE", "f", "0.01", "100"}),
-            "BF.RESERVE f 0.01 100 EXPANSION 2 LAYOUT native;");
+            "BF.RESERVE f 0.01 100 EXPANSION 2 LAYOUT native-2;");
   EXPECT_EQ(effect({"BF.RESERVE", "g", "0.001", "50", "NONSCALING"}),
-            "BF.RESERVE g 0.001 50 NONSCALING LAYOUT native;");
+            "BF.RESERVE g 0.001 50 NONSCALING LAYOUT native-2;");
   EXPECT_EQ(effect({"BF.ADD", "f", "x"}), "BF.ADD f x;");
   EXPECT_EQ(effect({"BF.ADD", "f", "x"}), "");
   EXPECT_EQ(effect({"BF.MADD", "f", "x", "y", "x", "z"}), "BF.MADD f y z;");
   EXPECT_EQ(effect({"BF.MADD", "h", "x", "x"}),
-            "BF.INSERT h ERROR 0.01 CAPACITY 100 EXPANSION 2 LAYOUT native ITEMS x;");
+            "BF.INSERT h ERROR 0.01 CAPACITY 100 EXPANSION 2 LAYOUT native-2 ITEMS x;");
   EXPECT_EQ(effect({"BF.EXISTS", "f", "x"}), "");
+}
+
+TEST_F(JournalEffects, NativeNamesAVersionForClientsAlone) {
+  EXPECT_EQ(effect({"BF.RESERVE", "a", "0.01", "100", "LAYOUT", "native"}),
+            "BF.RESERVE a 0.01 100 EXPANSION 2 LAYOUT native-2;");
+  EXPECT_EQ(effect({"BF.RESERVE", "b", "1e-9", "100"}),
+            "BF.RESERVE b 1e-09 100 EXPANSION 2 LAYOUT native;")
+      << "too strict for 64 bits of hash";
+  run({"CONFIG", "SET", "bf-native-version", "1"});
+  EXPECT_EQ(effect({"BF.RESERVE", "c", "0.01", "100"}),
+            "BF.RESERVE c 0.01 100 EXPANSION 2 LAYOUT native;");
+  EXPECT_EQ(effect({"BF.RESERVE", "d", "0.01", "100", "LAYOUT", "native-2"}),
+            "BF.RESERVE d 0.01 100 EXPANSION 2 LAYOUT native-2;");
+  const std::string dump = run({"DUMP", "c"});
+  run({"CONFIG", "SET", "bf-native-version", "2"});
+  run({"DEL", "c"});
+  Client replayed(*this);
+  replayed.session->origin = CommandOrigin::kOwnJournal;
+  EXPECT_EQ(replayed.run({"BF.RESERVE", "c", "0.01", "100", "EXPANSION", "2", "LAYOUT", "native"}),
+            kOk);
+  EXPECT_EQ(run({"DUMP", "c"}), dump);
 }
 
 // The journal creates a RedisBloom filter by BF.LOADCHUNK, with the chunk header that RedisBloom

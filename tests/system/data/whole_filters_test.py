@@ -15,7 +15,7 @@ from harness import seed_from_environment, wait_until, wait_until_loaded
 from harness.counts import count
 from harness.replication import ReplicaTest, info
 
-LAYOUTS = ("native", "redisbloom", "valkey-bloom")
+LAYOUTS = ("native", "native-2", "redisbloom", "valkey-bloom")
 ROUNDS = count("WHOLE_FILTER_ROUNDS")
 # Capacity of a filter whose bit array exceeds 1 MiB, so that the server shares the array with child
 # processes that save.

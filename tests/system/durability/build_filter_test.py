@@ -20,7 +20,7 @@ import unittest
 from harness import DEADLINE_S, SERVER, ServerTest, wait_until
 from harness.disks import Tmpfs, why_no_mounts
 
-LAYOUTS = ("native", "redisbloom", "valkey-bloom", "fingerprints", "regions")
+LAYOUTS = ("native", "native-2", "redisbloom", "valkey-bloom", "fingerprints", "regions")
 SPOOL = re.compile(r"temp-.* \(deleted\)$")
 
 

@@ -21,11 +21,12 @@ class Kind:
     options: tuple = ()
 
 
-def filters(*words, layout="native", **rules):
+def filters(*words, layout="native", version=2, **rules):
     """Returns a Kind of filters. BF.RESERVE creates them with the arguments `words`. Without
-    such arguments, the first add creates a filter.
+    such arguments, the first add creates a filter. `version` is that of the native layout.
     """
-    return Kind(lambda run: FilterModel(run, words, **rules), ("--bf-layout", layout))
+    options = ("--bf-layout", layout, "--bf-native-version", version)
+    return Kind(lambda run: FilterModel(run, words, **rules), options)
 
 
 BIT_OPERATIONS = {
@@ -169,6 +170,8 @@ KINDS = {
     "deletable": filters("0.01", 60, "DELETABLE", deletable=True),
     "regions": filters("0.01", 60, "DELETABLE", "REGIONS", 4, deletable=True),
     "native_layout": filters(),
+    "native_layout_1": filters(version=1),
+    "many_layers_1": filters("0.01", 1, "EXPANSION", 1, version=1),
     "redisbloom_layout": filters(layout="redisbloom"),
     "valkey_bloom_layout": filters(layout="valkey-bloom"),
     "fingerprints_layout": filters(layout="fingerprints", deletable=True),
