@@ -58,6 +58,17 @@ inline FilterPtr make_filter(const core::bloom::FilterParameters& parameters) {
   return std::move(*filter);
 }
 
+// Parameters of a native filter, with the layout that the server gives it.
+inline core::bloom::FilterParameters native_parameters(uint64_t capacity, double error_rate,
+                                                       uint32_t expansion = 2) {
+  core::bloom::FilterParameters parameters;
+  parameters.error_rate = error_rate;
+  parameters.capacity = capacity;
+  parameters.expansion = expansion;
+  parameters.layout = native_layout(core::bloom::kNativeVersionMax, parameters);
+  return parameters;
+}
+
 inline FilterPtr make_filter(core::bloom::FilterParameters parameters, double error_rate,
                              uint64_t capacity, uint32_t expansion) {
   parameters.error_rate = error_rate;

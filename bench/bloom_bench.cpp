@@ -342,14 +342,14 @@ void compare(uint64_t items, double error_rate, bool with_peers) {
   const auto product = [&](const LayoutRow& layout) {
     return Contestant<Product>{layout.name, {layout.id, items, error_rate}, {}};
   };
-  Contestant<Product> native = product(NativeLayout::kRow);
+  Contestant<Product> native = product(LaneLayout::kRow);
   Contestant<Classic> classic{"classic", {items, error_rate}, {}};
   if (with_peers) {
     [&]<size_t... kPeer>(std::index_sequence<kPeer...> /*peers*/) {
-      std::array peers{product(kLayoutRows[kPeer + 1])...};
+      std::array peers{product(kLayoutRows[kPeer])...};
       run(items, error_rate, native, classic, peers[kPeer]...);
     }
-    (std::make_index_sequence<kLayoutRows.size() - 1>());
+    (std::make_index_sequence<kLayoutRows.size()>());
   } else {
     run(items, error_rate, native, classic);
   }

@@ -80,10 +80,8 @@ struct Grown {
   static constexpr uint64_t kBatchesPerTurn = 5'000;
 
   explicit Grown(uint64_t capacity) {
-    FilterParameters parameters;
-    parameters.capacity = capacity;
+    filter = bench::make_filter(bench::native_parameters(capacity, 0.01));
     const core::UnlimitedMemory budget;
-    filter = std::move(ScalableFilter::create(parameters, budget).value());
     for (uint64_t i = 0; filter->item_count() < kItems; ++i) filter->add(Item(1, i).view(), budget);
   }
 
@@ -134,9 +132,9 @@ int main() {
   fmt::print("{:<18} {:>6} {:>9} {:>8} {:>9} {:>9} {:>8}\n", "series", "layers", "items", "bits/it",
              "measured", "present", "absent");
   for (const LayoutRow& layout : kLayoutRows) print_growth(0, layout.id, layout.name);
-  print_growth(0.5, NativeLayout::kId, "geometric 0.5");
-  print_growth(0.8, NativeLayout::kId, "geometric 0.8");
-  print_growth(0.9, NativeLayout::kId, "geometric 0.9");
+  print_growth(0.5, LaneLayout::kId, "geometric 0.5");
+  print_growth(0.8, LaneLayout::kId, "geometric 0.8");
+  print_growth(0.9, LaneLayout::kId, "geometric 0.9");
   print_batches();
   return 0;
 }

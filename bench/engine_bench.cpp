@@ -10,17 +10,24 @@
 // first has the best times of its configurations that need at most 1.03 times the memory of the
 // native filter. The second allows 1.09 times this memory.
 //
-// Usage: engine_bench [--quick] [--items N] [error_rate...]
+// First prints the memory of filters that have grown, over that of RedisBloom. This needs no
+// measurement: a layer of RedisBloom has the classic optimum of bits.
+//
+// Usage: engine_bench [--quick] [--items N] [--figures FILE] [error_rate...]
+// FILE gets the ratios as JSON, for bench/goals.py.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -44,7 +51,7 @@ constexpr uint64_t kAddsMin = 4'000'000;
 class Native final : public Contestant {
  public:
   Native(uint64_t items, double error_rate)
-      : filter_(make_filter(parameters_of(items, error_rate), error_rate, items, 0)), hash_(filter_->hasher()) {
+      : filter_(make_filter(native_parameters(items, error_rate, 0))), hash_(filter_->hasher()) {
     touch_pages();
   }
   double bits_per_item() const {
@@ -78,13 +85,6 @@ class Native final : public Contestant {
   }
 
  private:
-  static FilterParameters parameters_of(uint64_t items, double error_rate) {
-    FilterParameters parameters;
-    parameters.error_rate = error_rate;
-    parameters.capacity = items;
-    parameters.layout = native_layout(kNativeVersionMax, parameters);
-    return parameters;
-  }
   static std::string_view view(const Item& item) { return {item.data(), item.size()}; }
   std::span<const ItemHash> hashes_of(std::span<const Item> items) const {
     // The arrays are static, because local arrays would be cleared for each batch.
@@ -155,17 +155,25 @@ void fill(std::vector<Entrant>& entrants, uint64_t items) {
   }
 }
 
+// Ratios by their name, such as "engine/1.03/100000/0.01/add".
+std::vector<std::pair<std::string, double>> figures;
+
+// Best time of each kind of work; 0 if no entrant has little enough memory.
+std::array<double, kWorks> best_times(std::span<Entrant> entrants, double most_bits) {
+  std::array<double, kWorks> best{};
+  for (Entrant& entrant : entrants) {
+    if (entrant.candidate.bits_per_item > most_bits) continue;
+    for (size_t work = 0; work < kWorks; ++work) {
+      const double ns = entrant.median_ns(Work(work));
+      if (best[work] == 0 || ns < best[work]) best[work] = ns;
+    }
+  }
+  return best;
+}
+
 void print_row(std::string_view name, std::span<Entrant> entrants, double ours_bits, double most) {
   fmt::print("  {:<22}", name);
-  for (size_t work = 0; work < kWorks; ++work) {
-    double best = 0;
-    for (Entrant& entrant : entrants) {
-      if (entrant.candidate.bits_per_item > ours_bits * most) continue;
-      const double ns = entrant.median_ns(Work(work));
-      if (best == 0 || ns < best) best = ns;
-    }
-    fmt::print(" {:>8.1f}", best);
-  }
+  for (const double ns : best_times(entrants, ours_bits * most)) fmt::print(" {:>8.1f}", ns);
 }
 
 void print_best(std::span<Entrant> entrants, double ours_bits, double most) {
@@ -177,6 +185,52 @@ void print_best(std::span<Entrant> entrants, double ours_bits, double most) {
   if (best == nullptr) return;
   print_row(fmt::format("Boost, memory {:.2f}", most), entrants, ours_bits, most);
   fmt::print("  best found: {} {:.2f}\n", best->candidate.name, best->candidate.bits_per_item);
+}
+
+// Adds the ratios of our times to the best times of the others.
+void add_figures(uint64_t items, double error_rate, std::span<Entrant> ours,
+                 std::span<Entrant> others, double most) {
+  constexpr std::array kNames{"add", "found", "absent", "found_singly", "absent_singly"};
+  const double bits = ours.front().candidate.bits_per_item;
+  const auto our_times = best_times(ours, bits);
+  const auto best = best_times(others, bits * most);
+  for (size_t work = 0; work < kWorks; ++work) {
+    if (best[work] == 0) continue;
+    figures.emplace_back(
+        fmt::format("engine/{:.2f}/{}/{}/{}", most, items, error_rate, kNames[work]),
+        our_times[work] / best[work]);
+  }
+}
+
+void compare_growth(double error_rate) {
+  constexpr uint64_t kCapacity = 100'000;
+  const FilterParameters parameters = native_parameters(kCapacity, error_rate);
+  auto plan = plan_first_layer(parameters);
+  double bits = 0, classic_bits = 0, items = 0;
+  fmt::print("{:<8.0e}", error_rate);
+  for (uint32_t layers = 1; plan && layers <= 14; ++layers) {
+    bits += double(plan->geometry.bit_count);
+    items += double(plan->capacity);
+    const double classic_rate = error_rate * std::exp2(-double(layers));
+    classic_bits -= double(plan->capacity) * std::log2(classic_rate) / std::log(2.0);
+    figures.emplace_back(fmt::format("growth/{}/{}/memory", layers, error_rate),
+                         bits / classic_bits);
+    if (layers <= 5 || layers == 10 || layers == 14) {
+      fmt::print(" {:>6.2f} {:.3f}", bits / items, bits / classic_bits);
+    }
+    plan = plan_next_layer(parameters, layers, *plan);
+  }
+  fmt::print("\n");
+}
+
+bool write_figures(const std::string& path) {
+  std::ofstream file(path);
+  file << "{";
+  for (size_t i = 0; i < figures.size(); ++i) {
+    file << fmt::format("{}\n \"{}\": {}", i == 0 ? "" : ",", figures[i].first, figures[i].second);
+  }
+  file << "\n}\n";
+  return bool(file.flush());
 }
 
 void compare(uint64_t items, double error_rate) {
@@ -207,8 +261,10 @@ void compare(uint64_t items, double error_rate) {
              ours.lost == 0 ? "" : ", ITEMS LOST");
   print_row("native", all.first(1), bits, 1);
   fmt::print("\n");
-  print_best(all.subspan(1), bits, 1.03);
-  print_best(all.subspan(1), bits, kMemoryMost);
+  for (const double most : {1.03, kMemoryMost}) {
+    print_best(all.subspan(1), bits, most);
+    add_figures(items, error_rate, all.first(1), all.subspan(1), most);
+  }
 }
 
 }  // namespace
@@ -217,6 +273,7 @@ int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   std::vector<uint64_t> sizes{100'000, 10'000'000, 100'000'000};
   std::vector<double> error_rates;
+  std::string figures_path;
   bool is_valid = true;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -224,6 +281,8 @@ int main(int argc, char** argv) {
       sizes.pop_back();
     } else if (argument == "--items" && i + 1 < argc) {
       sizes = {std::strtoull(argv[++i], nullptr, 10)};
+    } else if (argument == "--figures" && i + 1 < argc) {
+      figures_path = argv[++i];
     } else {
       error_rates.push_back(std::strtod(argv[i], nullptr));
       is_valid &= error_rates.back() > 0 && error_rates.back() < 1;
@@ -234,14 +293,17 @@ int main(int argc, char** argv) {
     is_valid &= items > 0 && items <= 10'000'000'000;
   }
   if (!is_valid) {
-    fmt::print(stderr, "usage: engine_bench [--quick] [--items N] [error_rate...]\n");
+    fmt::print(stderr,
+               "usage: engine_bench [--quick] [--items N] [--figures FILE] [error_rate...]\n");
     return 1;
   }
   if (error_rates.empty()) error_rates = {1e-2, 1e-3, 1e-6};
-  fmt::print("CPU ns per item    {:>14} {:>8} {:>8} {:>8} {:>8}\n", "add", "found", "absent",
+  fmt::print("Bits per item of 1 to 5, 10 and 14 full layers, and over RedisBloom's\n");
+  for (const double error_rate : error_rates) compare_growth(error_rate);
+  fmt::print("\nCPU ns per item    {:>14} {:>8} {:>8} {:>8} {:>8}\n", "add", "found", "absent",
              "found 1", "absent 1");
   for (const uint64_t items : sizes) {
     for (const double error_rate : error_rates) compare(items, error_rate);
   }
-  return 0;
+  return figures_path.empty() || write_figures(figures_path) ? 0 : 1;
 }

@@ -23,6 +23,13 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 MB = 1 << 20
 LIMITS = ("limits_bench.py",)
 EXPIRY = ("expiry_bench.py",)
+ENGINE = ("engine.py",)
+BATCHES = ("server_bench.py", "--only", "batches")
+GROWTH = ("server_bench.py", "--only", "growth")
+SIZES = (100_000, 10_000_000, 100_000_000)
+# What a peer's goals are skipped for, if the peer was not measured.
+BOOST = "the build has no headers of Boost.Bloom: see scripts/bench.sh"
+REDISBLOOM = "no module given: REDISBLOOM_MODULE"
 # Command that needs the option --before, which names the server program of an earlier build.
 BUILDS = ("builds_bench.py", "--before")
 # Maps an option to the verdict of goals that are skipped because the option was not given.
@@ -37,6 +44,7 @@ class Goal:
     at_least: float = -math.inf
     at_most: float = math.inf
     form: str = "{:.2f}"
+    peer: str = ""  # why the goal has no figures if its peer was not measured
     is_mean: bool = False  # true if the bound applies to the geometric mean of the figures
 
     def worst(self, figures):
@@ -90,6 +98,31 @@ GOALS = (
          form="{:.1%}"),
     Goal("CPU of active-expire-effort 10", EXPIRY, "effort/10/share", at_least=0.35,
          form="{:.1%}"),
+    *(Goal(f"memory of a filter of {layers} layers over RedisBloom's", ENGINE,
+           f"growth/{layers}/*/memory", at_most=bound, form="{:.3f}")
+      for layers, bound in ((1, 1.06), (2, 1.06), (3, 1.06), (4, 1.06), (5, 1.06), (6, 1.02),
+                            (7, 1.02), (10, 1.0), (14, 1.0))),
+    *(Goal(f"{work} of {size:,} items over Boost.Bloom's best, memory {memory}", ENGINE,
+           f"engine/{memory}/{size // 128 * 128}/*/{work}", at_most=bound, peer=BOOST)
+      for size in SIZES for memory, works in (("1.03", (("add", 1.2), ("found", 1.0),
+                                                        ("absent", 1.0))),
+                                              ("1.09", (("add", 1.6), ("found", 1.3),
+                                                        ("absent", 1.3))))
+      for work, bound in works),
+    Goal("an item of MADD x100 over redis-server's SETBIT", BATCHES, "batches/MADD/setbit",
+         at_most=0.13, form="{:.3f}"),
+    Goal("an absent item of MEXISTS x100 over that SETBIT", BATCHES, "batches/MEXISTS/setbit",
+         at_most=0.08, form="{:.3f}"),
+    Goal("an item of MADD x100 over RedisBloom's", BATCHES, "batches/MADD/redisbloom",
+         at_most=0.16, form="{:.3f}", peer=REDISBLOOM),
+    Goal("an absent item of MEXISTS x100 over RedisBloom's", BATCHES, "batches/MEXISTS/redisbloom",
+         at_most=0.11, form="{:.3f}", peer=REDISBLOOM),
+    Goal("BF.ADD at pipeline 350 over RedisBloom's", BATCHES, "batches/ADD/redisbloom",
+         at_most=0.24, peer=REDISBLOOM),
+    Goal("absent items grown from 1,000 to 1 M over right-sized, batch", GROWTH,
+         "growth/from-1000/batch", at_most=1.5),
+    Goal("absent items grown from 1,000 to 1 M over right-sized, single", GROWTH,
+         "growth/from-1000/single", at_most=1.5),
     Goal("CPU per operation over the earlier build's", BUILDS, "builds/*/ratio", at_most=1.03),
 )
 
@@ -127,6 +160,9 @@ def measure(command, options):
 def row(goal, figures):
     """Returns the cells of a goal's row in the table, and whether the goal was missed."""
     worst = goal.worst(figures)
+    if worst is None and goal.peer:
+        return [goal.name, "none", goal.wanted(), command_text(goal), f"skipped: {goal.peer}"], \
+            False
     if worst is None:
         return [goal.name, "none", goal.wanted(), command_text(goal), "MISSED"], True
     is_met = goal.is_met_by(goal.deciding_value(figures))

@@ -10,6 +10,7 @@ of a server process, which includes parsing, replies and sockets. CPU time of th
 """
 import argparse
 import os
+import random
 import shutil
 import signal
 import socket
@@ -18,6 +19,7 @@ import subprocess
 import tempfile
 import time
 
+from figures import Figures
 from harness import free_port
 
 
@@ -232,19 +234,69 @@ def bench_commands(options):
         theirs.stop()
 
 
+SETBIT_STRING_BYTES = 120_000_000
+
+
+def setbit_cost(server, requests):
+    """Returns the server's CPU time in ns of a SETBIT at a random offset of a string of 120 MB, at
+    pipeline depth 350. redis-benchmark cannot send random offsets.
+    """
+    rng = random.Random(350)
+    server.command("SETBIT", "bits", SETBIT_STRING_BYTES * 8 - 1, 1)
+    pipelines = [b"".join(encode("SETBIT", "bits", rng.randrange(SETBIT_STRING_BYTES * 8), 1)
+                          for _ in range(350)) for _ in range(requests // 350)]
+    with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
+        before = server.cpu_ns()
+        for pipeline in pipelines:
+            connection.sendall(pipeline)
+            replies = b""
+            while replies.count(b"\n") < 350:
+                replies += connection.recv(65536)
+        return (server.cpu_ns() - before) / (350 * len(pipelines))
+
+
+def add_cost(server, requests, rounds):
+    """Returns the server's CPU time in ns of a BF.ADD at pipeline depth 350."""
+    words = ["BF.ADD", "big", "item:__rand_int__"]
+    return statistics.median(server.load(words, requests, 350, CLIENTS, 999_999_999)[1]
+                             for _ in range(rounds))
+
+
 def bench_batches(options):
     print(f"\nBatches of {BATCH} on a filter of 100 M at 1 %, pipeline 16: server CPU per item")
+    module = redisbloom_module()
     ours = OurServer(options)
+    command = ["redis-server", "--loglevel", "warning"]
+    theirs = Server("redis", command + (["--loadmodule", module] if module else []), options.pin)
     try:
-        ours.command("BF.RESERVE", "big", "0.01", 100_000_000)
         requests = int(40_000 * options.scale)
-        # Touches all pages of the filter, so that no page fault is measured.
-        batch_cost(ours, "BF.MADD", "big", 20_000, "warm:", 1)
-        for command in ("BF.MADD", "BF.MEXISTS"):
-            cost = batch_cost(ours, command, "big", requests, "item:", options.rounds)
-            print(f"{command:<12} {cost:6.0f} ns", flush=True)
+        filters = [ours, theirs] if module else [ours]
+        for server in filters:
+            server.command("BF.RESERVE", "big", "0.01", 100_000_000)
+            # Touches all pages of the filter, so that no page fault is measured.
+            batch_cost(server, "BF.MADD", "big", 20_000, "warm:", 1)
+        setbit = setbit_cost(theirs, int(1_000_000 * options.scale))
+        print(f"SETBIT of redis-server, pipeline 350: {setbit:.0f} ns")
+        for name in ("MADD", "MEXISTS"):
+            # The items of MEXISTS are absent.
+            costs = [batch_cost(server, f"BF.{name}", "big", requests,
+                                "item:" if name == "MADD" else "absent:", options.rounds)
+                     for server in filters]
+            options.results.add(f"batches/{name}/setbit", costs[0] / setbit)
+            line = f"BF.{name:<9} {costs[0]:6.0f} ns, {costs[0] / setbit:.3f} of that SETBIT"
+            if module:
+                options.results.add(f"batches/{name}/redisbloom", costs[0] / costs[1])
+                line += f", {costs[0] / costs[1]:.3f} of RedisBloom's {costs[1]:.0f} ns"
+            print(line, flush=True)
+        costs = [add_cost(server, 40 * requests, options.rounds) for server in filters]
+        line = f"BF.ADD, pipeline 350: {costs[0]:.0f} ns"
+        if module:
+            options.results.add("batches/ADD/redisbloom", costs[0] / costs[1])
+            line += f", {costs[0] / costs[1]:.3f} of RedisBloom's {costs[1]:.0f} ns"
+        print(line, flush=True)
     finally:
         ours.stop()
+        theirs.stop()
 
 
 def bench_memory(options):
@@ -296,6 +348,7 @@ def bench_growth(options):
         right = statistics.median(figures["right"])
         for key, costs in figures.items():
             cost = statistics.median(costs)
+            options.results.add(f"growth/{key}/batch", cost / right)
             bits = ours.filter_field(key, "SIZE") * 8 / count
             absent = [["BF.MEXISTS", key] + [f"gone:{n}" for n in range(i * BATCH, (i + 1) * BATCH)]
                       for i in range(2000)]
@@ -303,6 +356,18 @@ def bench_growth(options):
             print(f"{key:<10} layers {ours.filter_field(key, 'FILTERS'):>2}  {bits:5.2f} bits per "
                   f"item  MEXISTS x{BATCH} absent {cost:5.0f} ns per item ({cost / right:.2f}x)  "
                   f"error {found / (len(absent) * BATCH):.4%}", flush=True)
+        singles = {}
+        for _ in range(options.rounds):
+            for key in figures:
+                cost = ours.load(["BF.EXISTS", key, "absent:__rand_int__"], 50 * requests, 350,
+                                 CLIENTS, 999_999_999)[1]
+                singles.setdefault(key, []).append(cost)
+        right = statistics.median(singles["right"])
+        for key, costs in singles.items():
+            cost = statistics.median(costs)
+            options.results.add(f"growth/{key}/single", cost / right)
+            print(f"{key:<10} BF.EXISTS absent, pipeline 350: {cost:5.0f} ns ({cost / right:.2f}x)",
+                  flush=True)
     finally:
         ours.stop()
 
@@ -467,9 +532,12 @@ def main():
                         choices=[1, 16, 350])
     parser.add_argument("--pin", type=int, nargs="+", help="processors for the servers")
     parser.add_argument("--only", nargs="+", default=list(SECTIONS), choices=list(SECTIONS))
+    Figures.add_option(parser)
     options = parser.parse_args()
+    options.results = Figures()
     for section in options.only:
         SECTIONS[section](options)
+    options.results.write(options.figures)
 
 
 if __name__ == "__main__":

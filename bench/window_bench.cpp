@@ -31,9 +31,7 @@ constexpr int64_t kWindowMs = 600'000;
 constexpr double kErrorRate = 0.01;
 
 FilterPtr make(uint8_t generations, uint64_t capacity) {
-  FilterParameters parameters;
-  parameters.error_rate = kErrorRate;
-  parameters.capacity = capacity;
+  FilterParameters parameters = native_parameters(capacity, kErrorRate);
   if (generations != 0) {
     parameters.window = {.length = kWindowMs,
                          .unit = WindowUnit::kMilliseconds,

@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs engine_bench, and gives its figures to bench/goals.py.
+
+growth/LAYERS/RATE/memory is the memory of a filter of LAYERS full layers over RedisBloom's.
+engine/MEMORY/ITEMS/RATE/add, .../found and .../absent are the time per item of a batch over the
+best time of Boost.Bloom's configurations with at most MEMORY times ours. They need a build with the
+headers of Boost.Bloom; scripts/bench.sh says how to add them.
+"""
+import argparse
+import pathlib
+import subprocess
+
+from figures import Figures
+
+PROGRAM = pathlib.Path(__file__).resolve().parents[1] / "build/release/bench/engine_bench"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scale", type=float, default=1.0, help="below 1: leaves out 100 M items")
+    Figures.add_option(parser)
+    options = parser.parse_args()
+    words = [str(PROGRAM)]
+    if options.scale < 1:
+        words.append("--quick")
+    if options.figures is not None:
+        words += ["--figures", options.figures]
+    subprocess.run(words, check=True)
+
+
+if __name__ == "__main__":
+    main()
