@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Runs engine_bench, and gives its figures to bench/goals.py.
 
-growth/LAYERS/RATE/memory is the memory of a filter of LAYERS full layers over RedisBloom's.
-engine/MEMORY/ITEMS/RATE/add, .../found and .../absent are the time per item of a batch over the
-best time of Boost.Bloom's configurations with at most MEMORY times ours. They need a build with the
-headers of Boost.Bloom; scripts/bench.sh says how to add them.
+The figure growth/LAYERS/RATE/memory is the memory of a filter of LAYERS full layers, over that of
+RedisBloom. The figures engine/MEMORY/ITEMS/RATE/add, and /found and /absent in its place, are the
+time per item of a batch. They are relative to the best time of Boost.Bloom's configurations with at
+most MEMORY times our memory. They need a build with the headers of Boost.Bloom. scripts/bench.sh
+says how to add them.
 """
 import argparse
 import pathlib

@@ -27,7 +27,7 @@ ENGINE = ("engine.py",)
 BATCHES = ("server_bench.py", "--only", "batches")
 GROWTH = ("server_bench.py", "--only", "growth")
 SIZES = (100_000, 10_000_000, 100_000_000)
-# What a peer's goals are skipped for, if the peer was not measured.
+# Reasons to skip the goals of a peer that was not measured.
 BOOST = "the build has no headers of Boost.Bloom: see scripts/bench.sh"
 REDISBLOOM = "no module given: REDISBLOOM_MODULE"
 # Command that needs the option --before, which names the server program of an earlier build.

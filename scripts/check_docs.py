@@ -30,7 +30,7 @@ NOT_OPTIONS = {
     # These words are names of programs, packages and libraries.
     "bloomery-server", "bloomery-cluster", "bloomery-docs", "redis-server", "redis-cli",
     "redis-benchmark", "redis-sentinel", "redis-tools", "valkey-server", "valkey-cli",
-    "valkey-bloom", "valkey-helm", "redis-py", "node-redis", "valkey-glide", "redis-rb",
+    "valkey-bloom", "native-2", "valkey-helm", "redis-py", "node-redis", "valkey-glide", "redis-rb",
     "etcd-server", "etcd-client", "prometheus-redis-exporter",
     # These words are names of threads.
     "append-log", "cluster-role", "cluster-file",

@@ -26,7 +26,7 @@ alignas(64) constexpr std::array<uint32_t, kLanes> kSalts{
     0xD1B54A33, 0x8CB92BA7, 0x2F0B4C47, 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1};
 constexpr int kPositionShift = 27;
 
-// What all kinds of lines have in common: the rows of the sets for the layer's number of lanes.
+// The base of all kinds of lines. It has the rows of the sets for the layer's number of lanes.
 class LaneLine {
  public:
   using Walk = LaneWalk;

@@ -23,7 +23,7 @@ constexpr double kFirstShareMin = 0.25;
 // Shares of the error rate of a growing filter that its first layers get. They follow RedisBloom's
 // powers of 1/2, and then fall more slowly, so that far-grown filters need less memory.
 constexpr std::array kShares{0.55, 0.185, 0.096, 0.049, 0.0245, 0.0235, 0.0145};
-// Share of the first layer of a small filter, whose array has only a few lines: a slightly higher
+// Share of the first layer of a small filter. Its array has only a few lines, and a slightly higher
 // error rate can save a whole line.
 constexpr double kFirstShareOfSmall = 13.0 / 16;
 constexpr uint64_t kSmallCapacity = 512;
@@ -104,8 +104,8 @@ double LaneLayout::predicted_error(const Geometry& geometry, uint64_t item_count
 
 LayoutId native_layout(int version, const FilterParameters& parameters) {
   if (version < 2) return kDefaultLayout;
-  // With these bounds for the first layer, items with equal hashes take a small part of the error
-  // rate, also when the filter has grown to many times its capacity.
+  // Items with equal hashes take a small part of the error rate of a first layer within these
+  // bounds. So they also do when the filter has grown to many times its capacity.
   constexpr double kFirstRateMin = 0x1p-24;
   constexpr double kEqualHashShareMax = 0x1p-10;
   FilterParameters lanes = parameters;

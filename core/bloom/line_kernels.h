@@ -7,7 +7,7 @@
 // line_kernels_test compare them.
 // Thread safety: check() and check_group() may run in parallel; mark() and mark_group() need
 // exclusive access to the array. The kernels are chosen before main() starts.
-// Source: docs/bloom_math.md, "The native layout" and "Measured".
+// Source: docs/bloom_math.md, "The native layout, version 1" and "Measured".
 #pragma once
 
 #include <cstddef>

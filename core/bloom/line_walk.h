@@ -5,10 +5,10 @@
 //
 // Invariants: a Line type has `Walk`, `Line(geometry)`, `all_set(words, positions)` and, if it sets
 // bits, `set(words, positions)`. all_set() has no branch that depends on bits. The loops are
-// inlined, so that they are compiled for the instruction set of each caller. Thread safety: checks
-// may run in parallel; setting bits needs exclusive access to the array. Source:
-// docs/bloom_math.md, "The native layout"; Steele, Vigna 2021, "Computationally easy, spectrally
-// good multipliers".
+// inlined, so that they are compiled for the instruction set of each caller.
+// Thread safety: checks may run in parallel; setting bits needs exclusive access to the array.
+// Source: docs/bloom_math.md, "The native layout, version 1"; Steele, Vigna 2021, "Computationally
+// easy, spectrally good multipliers".
 #pragma once
 
 #include <algorithm>

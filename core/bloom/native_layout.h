@@ -6,8 +6,8 @@
 // Invariants: bit_count is a multiple of 512. hash_count is a multiple of lines_per_lookup, with at
 // most seven bits in each line, so that one 64-bit word holds a line's nine-bit positions.
 // Thread safety: check() calls may run in parallel; mark() needs exclusive access to the array.
-// Source: docs/bloom_math.md, "The native layout", "The series of layer errors"; Putze, Sanders,
-// Singler 2009.
+// Source: docs/bloom_math.md, "The native layout, version 1", "The series of layer errors"; Putze,
+// Sanders, Singler 2009.
 #pragma once
 
 #include <array>

@@ -80,9 +80,9 @@ class LineFill {
   MomentRow set_chance_{};
 };
 
-// The chance that all bits of an item are set in a line of lanes, in a closed form: the sum over
-// all terms of coefficient * P(no item of the line hits the bits of a subset). `hit` is the chance
-// that an item that has the line hits one of these bits. Subsets with equal chances share a term.
+// A term of the chance that a line of lanes has all bits of an item. The chance is the sum over
+// subsets of these bits of coefficient * P(no item of the line hits the subset). `hit` is the
+// chance that an item that has the line hits the subset. Subsets with equal chances share a term.
 struct LaneTerm {
   double hit = 0;
   double coefficient = 0;
@@ -93,7 +93,7 @@ std::vector<LaneTerm> make_lane_terms(unsigned lane_count) {
   std::vector<LaneTerm> terms;
   for (unsigned subset = 0; subset <= own; ++subset) {
     if ((subset & ~own) != 0) continue;
-    // By symmetry the item's own set may be the base set. The other item has any rotation.
+    // The item's own set may be the base set, by symmetry. The other item has any rotation.
     std::array<unsigned, kMaxLanesPerItem + 1> rotations_by_common{};
     for (unsigned rotation = 0; rotation < kLanes; ++rotation) {
       ++rotations_by_common[std::popcount(subset & lane_set(lane_count, rotation))];
