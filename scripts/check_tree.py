@@ -67,7 +67,8 @@ ASIO = re.compile(r"boost/(asio|beast)\b")
 # the C++ standard library.
 POSIX_HEADERS = re.compile(
     r"^(sys|netinet|arpa|linux|asm)/|^(unistd|fcntl|poll|signal|pthread|time|errno|string|stdio"
-    r"|stdlib|stdint|stddef|limits|math|float|sched|netdb|dirent|malloc|[a-z0-9]*intrin|arm_neon)\.h$"
+    r"|stdlib|stdint|stddef|limits|math|float|sched|netdb|dirent|malloc|[a-z0-9]*intrin|arm_neon)"
+    r"\.h$"
 )
 POSIX_ALLOWED = {
     # core/ may use system calls for memory and threads, but not for files or sockets.

@@ -5,8 +5,8 @@
 // A line of 512 bits has sixteen lanes of 32 bits. An item sets one bit in each lane of a set of K
 // lanes. The item's hash selects one of sixteen sets, which are the rotations of one base set.
 //
-// Invariants: the base set for K has the flattest autocorrelation of all sets of K lanes. So any two
-// rotations have about the same number of common lanes. The sets are part of the file format.
+// Invariants: the base set for K has the flattest autocorrelation of all sets of K lanes. So any
+// two rotations have about the same number of common lanes. The sets are part of the file format.
 // Thread safety: constants.
 // Source: docs/bloom_math.md, "Lanes".
 #pragma once
