@@ -13,6 +13,7 @@
 #include <new>
 #include <utility>
 
+#include "core/bloom/arrays/huge_pages.h"
 #include "core/bloom/arrays/private_memory.h"
 
 namespace core::bloom {
@@ -21,7 +22,7 @@ namespace {
 constexpr int64_t kNoOffset = -1;
 // Ranges start at multiples of 2 MiB, as huge pages require. The pages of the gap between two
 // ranges are never touched.
-constexpr uint64_t kRangeAlignment = uint64_t{2} << 20;
+constexpr uint64_t kRangeAlignment = HugePages::kPieceBytes;
 
 uint64_t round_up(uint64_t value, uint64_t step) {
   return (value + step - 1) / step * step;
@@ -63,23 +64,18 @@ struct ArrayMemory::Tail {
   Tail* next_freed;
 
   std::byte* memory() { return reinterpret_cast<std::byte*>(this + 1) - mapped_bytes; }
-  void give_back() {
-    const uint64_t size = mapped_bytes;
-    std::byte* const start = memory();
-    // MADV_REMOVE frees the pages of the file, which munmap() alone does not.
-    ::madvise(start, size, MADV_REMOVE);
-    ::munmap(start, size);
-  }
 };
 
 ArrayMemory& ArrayMemory::of_process() {
   // The ArrayMemory is never destroyed, because static arrays may be freed after all other static
   // objects.
-  static ArrayMemory& memory = *new ArrayMemory(is_overcommit_strict() ? 0 : kFileBytesMax);
+  static ArrayMemory& memory =
+      *new ArrayMemory(is_overcommit_strict() ? 0 : kFileBytesMax, &HugePages::of_process());
   return memory;
 }
 
-ArrayMemory::ArrayMemory(uint64_t file_bytes_max) : owner_(::getpid()) {
+ArrayMemory::ArrayMemory(uint64_t file_bytes_max, HugePages* huge_pages)
+    : owner_(::getpid()), huge_pages_(huge_pages) {
   // A write beyond RLIMIT_FSIZE would end the process by SIGXFSZ, so the file is not larger than
   // this limit. Arrays that do not fit in the file become anonymous mappings.
   struct rlimit limit {};
@@ -108,13 +104,39 @@ void* ArrayMemory::map_range(uint64_t mapped_bytes, int64_t& offset) {
     if (step > file_bytes_ - start) return MAP_FAILED;
   } while (!next_offset_.compare_exchange_weak(start, start + step, std::memory_order_relaxed));
   offset = static_cast<int64_t>(start);
-  void* const memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_NORESERVE, descriptor_, offset);
+  const bool is_big = huge_pages_ != nullptr && mapped_bytes >= HugePages::kArrayBytesMin;
+  void* memory = is_big ? map_aligned(mapped_bytes, offset) : MAP_FAILED;
+  if (memory == MAP_FAILED) {
+    memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                    descriptor_, offset);
+  }
   if (memory == MAP_FAILED) {
     // After a failed mmap() the reserved range of the file becomes available for another array.
     uint64_t end = start + step;
     next_offset_.compare_exchange_strong(end, start, std::memory_order_relaxed);
   }
+  return memory;
+}
+
+void* ArrayMemory::map_aligned(uint64_t mapped_bytes, int64_t offset) {
+  // Reserves addresses for one more piece, and maps the file at the first multiple in them.
+  const uint64_t reserved_bytes = mapped_bytes + HugePages::kPieceBytes;
+  void* const reserved = ::mmap(nullptr, reserved_bytes, PROT_NONE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return MAP_FAILED;
+  auto* const begin = static_cast<std::byte*>(reserved);
+  const auto address = reinterpret_cast<uintptr_t>(reserved);
+  const uint64_t skipped_bytes = round_up(address, HugePages::kPieceBytes) - address;
+  std::byte* const start = begin + skipped_bytes;
+  void* const memory = ::mmap(start, mapped_bytes, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor_, offset);
+  if (memory == MAP_FAILED) {
+    ::munmap(reserved, reserved_bytes);
+    return MAP_FAILED;
+  }
+  if (skipped_bytes > 0) ::munmap(begin, skipped_bytes);
+  ::munmap(start + mapped_bytes, HugePages::kPieceBytes - skipped_bytes);
+  huge_pages_->add(start, mapped_bytes);
   return memory;
 }
 
@@ -158,6 +180,7 @@ void ArrayMemory::give_back_or_keep(Tail& tail, uint64_t size_bytes) {
     ::munmap(tail.memory(), tail.mapped_bytes);
     return;
   }
+  if (huge_pages_ != nullptr) huge_pages_->remove(tail.memory());
   {
     const std::lock_guard guard(mutex_);
     tail.freed_at = events_.load();
@@ -167,7 +190,15 @@ void ArrayMemory::give_back_or_keep(Tail& tail, uint64_t size_bytes) {
       return;
     }
   }
-  tail.give_back();
+  give_back(tail);
+}
+
+void ArrayMemory::give_back(Tail& tail) {
+  std::byte* const start = tail.memory();
+  // While a piece of the array is being collapsed, the caller does not wait for the kernel. The
+  // array counts as free from now on, and HugePages::step() frees it.
+  if (huge_pages_ != nullptr && huge_pages_->defer_free(start)) return;
+  free_file_range(start, tail.mapped_bytes);
 }
 
 bool ArrayMemory::is_visible(const Tail& tail) const {
@@ -239,7 +270,7 @@ void ArrayMemory::release(Children::iterator child) {
   while (unseen != nullptr) {
     Tail* const tail = std::exchange(unseen, unseen->next_freed);
     const uint64_t size_bytes = tail->size_bytes;
-    tail->give_back();
+    give_back(*tail);
     // The counter is reduced only after the pages were freed. Until then they are in use, and
     // freeing many pages takes time.
     kept_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);

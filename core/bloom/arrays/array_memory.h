@@ -10,6 +10,8 @@
 // ranges. A freed array stays in memory only while a forked child lives that may read it. Such a
 // child was forked after the array was mapped and before it was freed. Only the process that
 // created the file maps new ranges of it and frees them.
+// Arrays of HugePages::kArrayBytesMin and more begin at multiples of 2 MiB, so that HugePages can
+// move them. All other arrays, and those of a forked child, keep small pages.
 // If the file cannot be created, arrays are anonymous shared mappings and every page counts as
 // touched. Possible causes are an old kernel, a limit on file sizes, and strict overcommit.
 // Thread safety: all members may be called from any thread. next_data() may also be called from
@@ -25,6 +27,8 @@
 
 namespace core::bloom {
 
+class HugePages;
+
 inline constexpr uint64_t kArrayPageBytes = 4096;
 
 class ArrayMemory {
@@ -35,8 +39,8 @@ class ArrayMemory {
 
   static ArrayMemory& of_process();
   // The file holds at most `file_bytes_max` bytes, or fewer if the system limits file sizes. With 0
-  // no file is created.
-  explicit ArrayMemory(uint64_t file_bytes_max);
+  // no file is created. `huge_pages` may be null, and must exist as long as the ArrayMemory.
+  explicit ArrayMemory(uint64_t file_bytes_max, HugePages* huge_pages = nullptr);
   ~ArrayMemory();
   ArrayMemory(const ArrayMemory&) = delete;
   ArrayMemory& operator=(const ArrayMemory&) = delete;
@@ -75,6 +79,9 @@ class ArrayMemory {
   using Children = std::list<Child>;
 
   static Tail& tail_of(void* memory, uint64_t size_bytes);
+  // Maps a range of the file at a multiple of 2 MiB. Returns MAP_FAILED if that fails.
+  void* map_aligned(uint64_t mapped_bytes, int64_t offset);
+  void give_back(Tail& tail);
   void give_back_or_keep(Tail& tail, uint64_t size_bytes);
   // True if a living child may read the array. REQUIRES: mutex_ is held.
   bool is_visible(const Tail& tail) const;
@@ -92,9 +99,10 @@ class ArrayMemory {
   std::atomic<uint64_t> anonymous_bytes_{0};
   // Counts the beginning and the end of each fork, so that mappings, forks and frees have an order.
   std::atomic<uint64_t> events_{0};
-  std::mutex mutex_;       // guards children_ and freed_; never locked in a child process
-  Children children_;      // child processes that are alive
-  Tail* freed_ = nullptr;  // linked list of freed arrays that living children may read
+  std::mutex mutex_;             // guards children_ and freed_; never locked in a child process
+  Children children_;            // child processes that are alive
+  Tail* freed_ = nullptr;        // linked list of freed arrays that living children may read
+  HugePages* const huge_pages_;  // learns of all big arrays; null in some tests
 };
 
 // Tracks one forked child. The guard is created before the fork and destroyed when the child has

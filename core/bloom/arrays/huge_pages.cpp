@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "core/bloom/arrays/huge_pages.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <span>
+#include <utility>
+
+#include "core/bloom/arrays/array_memory.h"
+
+namespace core::bloom {
+namespace {
+
+constexpr size_t kPagesPerPiece = HugePages::kPieceBytes / kArrayPageBytes;
+
+// Returns whether the kernel may succeed later: no huge page was free, the cgroup's limit was
+// reached, or a page was locked.
+bool is_transient(int error_number) {
+  return error_number == ENOMEM || error_number == EBUSY || error_number == EAGAIN;
+}
+
+}  // namespace
+
+HugePages& HugePages::of_process() {
+  // Never destroyed, as ArrayMemory::of_process().
+  static HugePages& pages = *new HugePages;
+  return pages;
+}
+
+int HugePages::collapse_by_kernel(void* piece, size_t size_bytes) {
+  constexpr int kMadvCollapse = 25;  // MADV_COLLAPSE, which older headers do not define
+  return ::madvise(piece, size_bytes, kMadvCollapse) == 0 ? 0 : errno;
+}
+
+void HugePages::add(const std::byte* array, uint64_t mapped_bytes) {
+  const std::lock_guard guard(mutex_);
+  arrays_[reinterpret_cast<Address>(array)] = {mapped_bytes, {}};
+}
+
+void HugePages::remove(const std::byte* array) {
+  const std::lock_guard guard(mutex_);
+  const auto found = arrays_.find(reinterpret_cast<Address>(array));
+  if (found == arrays_.end()) return;
+  huge_pieces_ -= static_cast<uint64_t>(std::ranges::count(found->second.is_huge, true));
+  arrays_.erase(found);
+}
+
+bool HugePages::defer_free(const std::byte* array) {
+  const std::lock_guard guard(mutex_);
+  if (busy_ != reinterpret_cast<Address>(array)) return false;
+  is_deferred_ = true;
+  return true;
+}
+
+std::optional<HugePages::Piece> HugePages::begin_piece() {
+  const std::lock_guard guard(mutex_);
+  auto next = arrays_.upper_bound(cursor_);
+  if (next != arrays_.begin()) {
+    const auto& [start, array] = *std::prev(next);
+    const bool has_more = (cursor_ - start) / kPieceBytes < array.mapped_bytes / kPieceBytes;
+    if (has_more) --next;
+  }
+  if (next == arrays_.end()) {
+    cursor_ = 0;
+    return std::nullopt;
+  }
+  const auto& [start, array] = *next;
+  const uint64_t index = cursor_ > start ? (cursor_ - start) / kPieceBytes : 0;
+  cursor_ = start + (index + 1) * kPieceBytes;
+  busy_ = start;
+  busy_bytes_ = array.mapped_bytes;
+  return Piece{start, index, index < array.is_huge.size() && array.is_huge[index]};
+}
+
+void HugePages::end_piece(const Piece& piece, bool is_huge) {
+  bool must_free = false;
+  {
+    const std::lock_guard guard(mutex_);
+    busy_ = 0;
+    must_free = std::exchange(is_deferred_, false);
+    const auto found = arrays_.find(piece.array);
+    if (found != arrays_.end() && is_huge != piece.is_huge) {
+      std::vector<bool>& flags = found->second.is_huge;
+      if (flags.size() <= piece.index) flags.resize(piece.index + 1);
+      flags[piece.index] = is_huge;
+      if (is_huge) {
+        ++huge_pieces_;
+      } else {
+        --huge_pieces_;
+      }
+    }
+  }
+  if (must_free) free_file_range(reinterpret_cast<std::byte*>(piece.array), busy_bytes_);
+}
+
+// Asks for few pages first, because most pieces of a sparse array have an untouched page there. A
+// page that the system has swapped out counts as absent, so its piece is left alone.
+bool HugePages::is_resident(const Piece& piece) {
+  constexpr size_t kFirstPages = 4;
+  std::array<unsigned char, kPagesPerPiece> in_memory;
+  const auto all_resident = [&](size_t from, size_t to) {
+    std::byte* const start = piece.start() + from * kArrayPageBytes;
+    if (::mincore(start, (to - from) * kArrayPageBytes, in_memory.data()) != 0) return false;
+    const auto pages = std::span(in_memory).first(to - from);
+    return std::ranges::all_of(pages, [](unsigned char page) { return (page & 1) != 0; });
+  };
+  return all_resident(0, kFirstPages) && all_resident(kFirstPages, kPagesPerPiece);
+}
+
+int HugePages::collapse(const Piece& piece) {
+  const int error_number = collapse_(piece.start(), kPieceBytes);
+  if (error_number == 0) has_collapsed_ = true;
+  if (error_number != 0 && !is_transient(error_number)) ++rejections_;
+  return error_number;
+}
+
+HugePages::Step HugePages::step() {
+  for (unsigned i = 0; i < kPiecesPerStep; ++i) {
+    const std::optional<Piece> piece = begin_piece();
+    if (!piece) return Step::kPassEnded;
+    const bool is_whole = is_resident(*piece);
+    const bool is_wanted = is_whole && !piece->is_huge;
+    const int error_number = is_wanted ? collapse(*piece) : 0;
+    end_piece(*piece, is_whole && error_number == 0);
+    if (error_number != 0) {
+      const bool is_rejected = !has_collapsed_ && rejections_ >= kRejectionsMax;
+      return is_rejected ? Step::kUnsupported : Step::kFailed;
+    }
+    if (is_wanted) return Step::kCollapsed;
+  }
+  return Step::kContinues;
+}
+
+void free_file_range(std::byte* start, uint64_t mapped_bytes) {
+  ::madvise(start, mapped_bytes, MADV_REMOVE);
+  ::munmap(start, mapped_bytes);
+}
+
+uint64_t huge_array_bytes() {
+  return HugePages::of_process().huge_bytes();
+}
+
+}  // namespace core::bloom

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+//
+// HugePages: moves fully touched parts of big arrays into huge pages, piece by piece.
+//
+// A random line of an array of 1 GB costs about half with pages of 2 MiB, because the processor's
+// translation buffer covers more of the array. Only a piece whose pages are all resident is
+// collapsed, so a huge page never takes more memory than the small pages that it replaces.
+//
+// Invariants: an array is not unmapped while one of its pieces is collapsed: step() frees it
+// afterwards, so no other thread waits for the kernel. Forked children share the huge pages. No
+// member is called, and mutex_ is not locked, in a forked child.
+// Thread safety: any thread may call add(), remove(), defer_free() and huge_bytes(). One thread at
+// a time may call step(). Source: docs/bloom_math.md, "Huge pages"; madvise(2) about MADV_COLLAPSE
+// (Linux 6.1); mincore(2).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace core::bloom {
+
+class HugePages {
+ public:
+  static constexpr uint64_t kPieceBytes = uint64_t{2} << 20;
+  // Smaller arrays stay in small pages, because the processor's caches hold their page tables.
+  static constexpr uint64_t kArrayBytesMin = uint64_t{32} << 20;
+  // One step looks at this number of pieces at most, so it ends soon.
+  static constexpr unsigned kPiecesPerStep = 64;
+  // The kernel counts as unable to collapse after this number of errors without a success.
+  static constexpr unsigned kRejectionsMax = 4;
+
+  // Moves the piece into a huge page. Returns 0, or the error number.
+  using Collapse = std::function<int(void* piece, size_t size_bytes)>;
+
+  enum class Step : uint8_t {
+    kContinues,   // more pieces follow
+    kCollapsed,   // one piece was collapsed
+    kFailed,      // the kernel could not collapse a piece now
+    kPassEnded,   // the last piece was reached; the next step begins with the first one
+    kUnsupported  // the kernel cannot collapse pieces of the file
+  };
+
+  // The arrays of ArrayMemory::of_process().
+  static HugePages& of_process();
+  // The function that the kernel offers.
+  static int collapse_by_kernel(void* piece, size_t size_bytes);
+  explicit HugePages(Collapse collapse = collapse_by_kernel) : collapse_(std::move(collapse)) {}
+
+  // Considers the array's pieces from now on. REQUIRES: `array` is a multiple of kPieceBytes, and
+  // so is its offset in the file.
+  void add(const std::byte* array, uint64_t mapped_bytes);
+  // Must be called before the array is freed. Ignores an unknown array.
+  void remove(const std::byte* array);
+  // Returns true if a piece of the removed array is being collapsed. Then step() frees the array by
+  // free_file_range(). If it returns false, the caller frees the array.
+  bool defer_free(const std::byte* array);
+
+  // Looks at the next pieces, until one was collapsed.
+  Step step();
+
+  // Bytes in huge pages, of all arrays that are not removed. A piece that the system has swapped
+  // out counts until the next pass.
+  uint64_t huge_bytes() const { return huge_pieces_.load() * kPieceBytes; }
+
+ private:
+  using Address = uintptr_t;
+  struct Array {
+    uint64_t mapped_bytes;
+    std::vector<bool> is_huge;  // one flag for each piece, up to the last collapsed one
+  };
+  struct Piece {
+    Address array;
+    uint64_t index;
+    bool is_huge;  // true if an earlier step has collapsed the piece
+    std::byte* start() const { return reinterpret_cast<std::byte*>(array + index * kPieceBytes); }
+  };
+
+  // Marks the array of the returned piece as busy. Returns nullopt at the end of the pass.
+  std::optional<Piece> begin_piece();
+  void end_piece(const Piece& piece, bool is_huge);
+  int collapse(const Piece& piece);
+  static bool is_resident(const Piece& piece);
+
+  const Collapse collapse_;
+  unsigned rejections_ = 0;     // errors until the first success; used by the thread of step()
+  bool has_collapsed_ = false;  // used by the thread of step()
+  std::atomic<uint64_t> huge_pieces_{0};
+  std::mutex mutex_;                 // guards the members below; never locked in a child process
+  std::map<Address, Array> arrays_;  // all arrays, by their address
+  Address cursor_ = 0;               // address of the next piece
+  Address busy_ = 0;                 // array of the piece that step() works on; 0 between pieces
+  uint64_t busy_bytes_ = 0;          // mapped bytes of the busy array
+  bool is_deferred_ = false;         // true if step() must free the busy array
+};
+
+// Unmaps the range, and frees its pages of the file, which munmap() alone does not.
+void free_file_range(std::byte* start, uint64_t mapped_bytes);
+
+// Bytes in huge pages, of the process' arrays that are not freed. They are a part of the resident
+// bytes.
+uint64_t huge_array_bytes();
+
+}  // namespace core::bloom
