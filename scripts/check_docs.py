@@ -33,7 +33,7 @@ NOT_OPTIONS = {
     "valkey-bloom", "native-2", "valkey-helm", "redis-py", "node-redis", "valkey-glide", "redis-rb",
     "etcd-server", "etcd-client", "prometheus-redis-exporter",
     # These words are names of threads.
-    "append-log", "cluster-role", "cluster-file",
+    "huge-pages", "append-log", "cluster-role", "cluster-file",
     # These words are fields of CLIENT LIST, snapshots and INFO, values of INFO fields, latency
     # events, and options of Sentinel.
     "tot-mem", "tot-net-in", "tot-net-out", "tot-cmds", "lib-name", "lib-ver", "aof-write",

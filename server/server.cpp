@@ -54,6 +54,7 @@
 #include "server/net/listener.h"
 #include "server/net/message_delivery.h"
 #include "server/net/periodic.h"
+#include "server/page_collapser.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/replica_controller.h"
 #include "server/replication/shutdown.h"
@@ -125,6 +126,12 @@ struct Run {
   std::atomic<int> exit_code{EXIT_SUCCESS};
   std::thread recovery;
 };
+// Memory: the measure of the process' memory, and the thread that moves filters to huge pages.
+struct Memory {
+  explicit Memory(const core::Clock& clock) : collapser(clock) {}
+  MemoryMonitor monitor;
+  PageCollapser collapser;
+};
 // Members are listed in the order of construction, and destroyed in reverse order.
 struct Server::Parts final : AckListener,
                              CommandThreads,
@@ -157,8 +164,8 @@ struct Server::Parts final : AckListener,
                     &tls, *this}),
         threads(thread_count(config), durability.append_log()),
         services{{config, clock, keyspace, reclaimer, journal, *access.registry, pubsub, key_events,
-                  tracking, statistics, memory, pause, state, replication, observer, access.users,
-                  clustering.state(), services},
+                  tracking, statistics, memory.monitor, pause, state, replication, observer,
+                  access.users, clustering.state(), services},
                  ticks,
                  clients,
                  durability,
@@ -216,7 +223,7 @@ struct Server::Parts final : AckListener,
   Statistics statistics;
   const CrashTrails crash_trails{statistics};
   Observer observer;
-  MemoryMonitor memory;
+  Memory memory{clock};
   Gauges gauges;
   ProcessFacts facts;
   Clustering clustering;
@@ -307,7 +314,7 @@ void Server::Parts::wake_for_monitors(size_t thread_index) {
 }
 
 void Server::Parts::tick() {
-  memory.tick();
+  memory.monitor.tick();
   if (state.is_cron_paused) return;
   listener.clients().end_late_handshakes();
   replica_controller.drive_failover();
@@ -340,8 +347,8 @@ core::Result<> Server::start() {
   parts.threads.set_permit(parts.clustering.permit());
   parts.threads.set_acks(parts.clustering.acks());
   parts.keyspace.set_reclaimer(&parts.reclaimer);
-  parts.memory.set_reclaimer(&parts.reclaimer);
-  parts.memory.set_exempt([&parts] {
+  parts.memory.monitor.set_reclaimer(&parts.reclaimer);
+  parts.memory.monitor.set_exempt([&parts] {
     return parts.replication.backlog().replica_bytes() + parts.clients.closing_bytes() +
            parts.durability.log_writer().memory_bytes();
   });
@@ -355,7 +362,11 @@ core::Result<> Server::start() {
         static_cast<uint32_t>(config_.integer(OptionId::kNotifyKeyspaceEvents)));
   });
   config_.follow(OptionId::kMaxMemory, [&parts, this] {
-    parts.memory.set_limit(static_cast<uint64_t>(config_.max_memory_bytes()));
+    parts.memory.monitor.set_limit(static_cast<uint64_t>(config_.max_memory_bytes()));
+  });
+  config_.follow(OptionId::kFilterHugePages, [&parts, this] {
+    const HugePageMode mode{config_.integer(OptionId::kFilterHugePages)};
+    parts.memory.collapser.set_enabled(mode == HugePageMode::kAuto);
   });
   // In a cluster, cluster-node-timeout must not change, because the node derives from it how long
   // its permit to serve writes is valid.
@@ -425,6 +436,7 @@ int Server::run() {
   parts.run.recovery = start_thread("recovery", [this] { recover(); });
   parts.threads.run();
   parts.watchdog.stop();
+  parts.memory.collapser.stop();
   parts.run.recovery.join();
   parts.admin.stop();
   parts.clustering.stop();

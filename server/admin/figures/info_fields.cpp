@@ -44,6 +44,7 @@ constexpr InfoField kFields[] = {
     {"mem_filter_arrays_reserved", "bloomery_filter_arrays_reserved_bytes"},
     {"mem_filter_arrays_kept_for_child", "bloomery_filter_arrays_kept_for_child_bytes"},
     {"mem_filter_arrays_resident", "bloomery_filter_arrays_resident_bytes"},
+    {"mem_filter_arrays_huge_bytes", "bloomery_filter_arrays_huge_page_bytes"},
     {"total_system_memory", "redis_total_system_memory_bytes"},
     {"active_defrag_running", "redis_active_defrag_running"},
     {"lazyfree_pending_objects", "redis_lazyfree_pending_objects"},

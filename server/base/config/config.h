@@ -42,6 +42,7 @@ enum class AppendFsync : int64_t { kEverySecond, kAlways, kNo };
 // kYes means that this server is a node of a cluster that etcd describes. With kEmulated, a single
 // server answers like a cluster of one node.
 enum class ClusterMode : int64_t { kNo, kYes, kEmulated };
+enum class HugePageMode : int64_t { kAuto, kNo };
 enum class DebugCommand : int64_t { kNo, kYes, kLocal };
 // The origin of a client's connection, for `enable-protected-configs local`.
 enum class Origin { kLocal, kRemote };

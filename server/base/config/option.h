@@ -58,6 +58,7 @@ enum class OptionId : uint8_t {
   kLfuDecayTime,
   kReplicaIgnoreMaxMemory,
   kMaxMemoryClients,
+  kFilterHugePages,
   kLogLevel,
   kLogFile,
   kPidFile,

@@ -10,7 +10,7 @@ namespace server {
 void TickThread::start(Tick tick) {
   is_stopping_ = false;
   is_running_ = true;
-  thread_ = start_thread("tick", [this, tick = std::move(tick)] { run(tick); });
+  thread_ = start_thread(name_, [this, tick = std::move(tick)] { run(tick); });
 }
 
 void TickThread::stop() {

@@ -24,7 +24,8 @@ class TickThread {
   static constexpr std::chrono::milliseconds kUsual{50};
   static constexpr std::chrono::milliseconds kUrgent{1};
 
-  TickThread() = default;
+  // `name` is the name of the thread, for ps(1) and debuggers; at most 15 characters.
+  explicit TickThread(const char* name = "tick") : name_(name) {}
   ~TickThread() { stop(); }
   TickThread(const TickThread&) = delete;
   TickThread& operator=(const TickThread&) = delete;
@@ -38,6 +39,7 @@ class TickThread {
  private:
   void run(const Tick& tick);
 
+  const char* const name_;
   std::mutex mutex_;  // this mutex guards is_woken_ and is_stopping_
   std::condition_variable wake_;
   bool is_woken_ = false;

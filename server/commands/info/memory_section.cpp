@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/bloom/arrays/array_memory.h"
+#include "core/bloom/arrays/huge_pages.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
 #include "persistence/aof/aof_writer.h"
@@ -123,12 +124,13 @@ void write_memory(const Source& source, Lines& lines) {
   lines.field("mem_clients_normal", clients.normal_bytes);
   lines.zeros({"mem_cluster_links"});
   lines.field("mem_aof_buffer", log_bytes);
-  // Writes the bytes of big bit arrays: reserved, freed but still mapped for a child, and resident.
-  // The resident bytes include pages of reserved and of freed arrays, whichever process touched the
-  // pages.
+  // Writes the bytes of big bit arrays: reserved, freed but still mapped for a child, resident, and
+  // in huge pages. The resident bytes include pages of reserved and of freed arrays, whichever
+  // process touched the pages. They also include the huge pages.
   lines.field("mem_filter_arrays_reserved", core::bloom::mapped_bytes());
   lines.field("mem_filter_arrays_kept_for_child", core::bloom::kept_array_bytes());
   lines.field("mem_filter_arrays_resident", core::bloom::resident_array_bytes());
+  lines.field("mem_filter_arrays_huge_bytes", core::bloom::huge_array_bytes());
   lines.field("mem_allocator", allocator_name());
   lines.zeros({"active_defrag_running"});
   lines.field("lazyfree_pending_objects", source.services.reclaimer.pending());

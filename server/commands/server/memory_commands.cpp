@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/bloom/arrays/array_memory.h"
+#include "core/bloom/arrays/huge_pages.h"
 #include "persistence/aof/aof_writer.h"
 #include "server/base/process/allocator.h"
 #include "server/base/process/memory_monitor.h"
@@ -208,7 +209,8 @@ void write_fragmentation(StatsWriter& stats, const MemoryFigures& figures) {
 // Writes the components of total.allocated and of process.resident. The values heap.allocated,
 // filters.reserved, filters.kept-for-child and buffers.mapped, minus lazyfree.pending, add up to
 // total.allocated. The resident bytes of the heap, filters, buffers and files add up to
-// process.resident without stacks and static variables.
+// process.resident without stacks and static variables. filters.huge-pages is a part of
+// filters.resident.
 void write_parts(StatsWriter& stats, const MemoryFigures& figures) {
   stats.bytes("heap.allocated", figures.parts.heap_bytes);
   stats.bytes("filters.reserved", figures.parts.array_bytes);
@@ -216,6 +218,7 @@ void write_parts(StatsWriter& stats, const MemoryFigures& figures) {
   stats.bytes("buffers.mapped", figures.parts.buffer_bytes);
   stats.bytes("lazyfree.pending", figures.parts.pending_bytes);
   stats.bytes("filters.resident", figures.resident_array_bytes);
+  stats.bytes("filters.huge-pages", core::bloom::huge_array_bytes());
   stats.bytes("files.resident", figures.resident.file_bytes);
   stats.bytes("process.resident", figures.resident.total_bytes);
 }
@@ -223,7 +226,7 @@ void write_parts(StatsWriter& stats, const MemoryFigures& figures) {
 /* MEMORY STATS */
 void memory_stats(Context& ctx) {
   const MemoryFigures figures = measure(ctx);
-  ctx.reply.map(35 + figures.databases.size());
+  ctx.reply.map(36 + figures.databases.size());
   StatsWriter stats(ctx.reply);
   write_totals(stats, figures);
   write_fragmentation(stats, figures);

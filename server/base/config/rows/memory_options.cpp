@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of the options on memory: maxmemory, and the behaviour when used memory exceeds
-// maxmemory.
+// The rows of the options on memory: maxmemory, the behaviour when used memory exceeds maxmemory,
+// and huge pages.
 #include "server/base/config/option_table.h"
 #include "server/base/config/special_values.h"
 
@@ -45,6 +45,10 @@ std::vector<Option> memory_options() {
        .kind = OptionKind::kString,
        .default_text = "0",
        .parser = parse_memory_or_percent},
+      {.name = "filter-huge-pages",
+       .kind = OptionKind::kEnum,
+       .default_text = "auto",
+       .choices = {"auto", "no"}},
   };
 }
 

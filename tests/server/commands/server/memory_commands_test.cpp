@@ -120,8 +120,8 @@ TEST_F(MemoryCommandsTest, StatsHaveTheShapeOfRedis) {
                 "allocator-fragmentation.bytes allocator-rss.ratio(double) allocator-rss.bytes "
                 "rss-overhead.ratio(double) rss-overhead.bytes fragmentation(double) "
                 "fragmentation.bytes heap.allocated filters.reserved filters.kept-for-child "
-                "buffers.mapped lazyfree.pending filters.resident files.resident "
-                "process.resident ");
+                "buffers.mapped lazyfree.pending filters.resident filters.huge-pages "
+                "files.resident process.resident ");
 }
 
 TEST_F(MemoryCommandsTest, TheDoctorTakesNoWords) {

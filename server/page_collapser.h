@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// PageCollapser: a thread that moves the touched pieces of big filter arrays into huge pages, one
+// by one.
+//
+// After each piece the thread pauses for nine times as long as the piece took, so it uses at most a
+// tenth of a processor. It takes no lock of the keyspace. A client that touches the piece meanwhile
+// waits until the kernel has copied it.
+//
+// Invariants: the thread starts when the option is `auto` for the first time. A forked child has no
+// such thread.
+// Thread safety: one thread at a time may call set_enabled() and stop(). tick() is public for
+// tests, and runs on one thread. Source: docs/bloom_math.md, "Huge pages";
+// core/bloom/arrays/huge_pages.h.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+
+#include "core/bloom/arrays/huge_pages.h"
+#include "core/clock.h"
+#include "server/base/process/tick_thread.h"
+
+namespace server {
+
+class PageCollapser {
+ public:
+  using Pause = std::chrono::milliseconds;
+  using Step = core::bloom::HugePages::Step;
+
+  // The pause after a pass over all arrays. It doubles while nothing is found to collapse.
+  static constexpr Pause kPassPauseMin{5'000};
+  static constexpr Pause kPassPauseMax{30'000};
+  // The pause after a piece for which the kernel had no memory. It doubles until a piece succeeds.
+  static constexpr Pause kRetryPauseMin{1'000};
+  static constexpr Pause kRetryPauseMax{60'000};
+  // The pause while nothing can be collapsed. set_enabled() ends it.
+  static constexpr Pause kIdlePause{3'600'000};
+
+  explicit PageCollapser(const core::Clock& clock);
+  // For tests: `step` replaces HugePages::step().
+  PageCollapser(const core::Clock& clock, std::function<Step()> step);
+  ~PageCollapser() { stop(); }
+  PageCollapser(const PageCollapser&) = delete;
+  PageCollapser& operator=(const PageCollapser&) = delete;
+
+  // Does not wait for the thread, so one more piece may be collapsed after set_enabled(false).
+  void set_enabled(bool is_enabled);
+  // Ends the thread. Returns when the piece that it works on is done.
+  void stop() { thread_.stop(); }
+  // Does one step. Returns the pause until the next one.
+  Pause tick();
+
+ private:
+  Pause pause_after(Step step, int64_t took_us);
+
+  const core::Clock& clock_;
+  const std::function<Step()> step_;
+  std::atomic<bool> is_enabled_{false};
+  // The members below belong to the thread.
+  bool is_supported_ = true;
+  Pause pass_pause_ = kPassPauseMin;
+  Pause retry_pause_ = kRetryPauseMin;
+  TickThread thread_{"huge-pages"};
+};
+
+}  // namespace server
