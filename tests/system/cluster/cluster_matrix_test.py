@@ -18,6 +18,7 @@ from harness.mode_matrix.cluster_events import CLUSTER_EVENTS
 RULES = [
     (Excluded("a cluster has one database"), {"configuration": ["databases"]}),
     (Excluded("an emulated cluster is another mode"), {"configuration": ["cluster"]}),
+    (Excluded("the mode matrix moves filters to huge pages"), {"configuration": ["huge_pages"]}),
     (Excluded("the mode matrix promotes replicas with these kinds"),
      {"kind": ["regions", "redisbloom_layout", "valkey_bloom_layout", "fingerprints_layout",
                "regions_layout"]}),

@@ -70,6 +70,8 @@ RULES = [
      {"configuration": ["renamed"], "event": ["migrate"]}),
     (Refused("Replica .* is refused: .*filters of the layout"),
      {"kind": FILTERS, "event": ["redis_replica"]}),
+    (Excluded("a redis-server cannot hold the filter that moves to huge pages"),
+     {"configuration": ["huge_pages"], "event": ["redis_replica"]}),
 ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ Access. A new subclass overrides only what differs from the default server.
 import contextlib
 
 from harness import wait_until
+from harness.huge_pages import PIECE_BYTES, fill, huge_bytes, wait_for_huge_bytes
 from harness.mode_matrix.cell_run import KEY_PREFIX, Client
 from harness.replication import digest, info
 from harness.resp import Connection, ErrorReply
@@ -204,6 +205,34 @@ class SeveralDatabases(Configuration):
         run.test.assertGreater(len(info(node.operator, "keyspace")), 1)
 
 
+class HugePages(Configuration):
+    """The server moves a filter that the cell does not check to huge pages. The cell goes on while
+    the pieces of the filter move, and sometimes replaces the filter meanwhile.
+    """
+
+    KEY = f"{KEY_PREFIX}:huge"
+    REPLACED_SHARE = 0.3
+    CAPACITY = 30_000_000  # the array takes about 37 MB, little more than the least that moves
+
+    def options(self, test, port):
+        return ("--filter-huge-pages", "auto")
+
+    def disturb(self, run, node):
+        connection = node.operator.connections[0]
+        if not connection.call("EXISTS", self.KEY) or run.rng.random() < self.REPLACED_SHARE:
+            self.replace(node, connection)
+
+    def replace(self, node, connection):
+        connection.call("DEL", self.KEY)
+        fill(connection, self.KEY, self.CAPACITY)
+        wait_for_huge_bytes(node.server, connection, PIECE_BYTES)
+
+    def check(self, run, node):
+        connection = node.operator.connections[0]
+        if wait_for_huge_bytes(node.server, connection, PIECE_BYTES):
+            run.test.assertGreater(huge_bytes(connection), 0)
+
+
 class Access:
     """The way to log in without configured users: the default user has all rights."""
 
@@ -249,6 +278,7 @@ CONFIGURATIONS = {
     "eviction": Eviction(),
     "client_eviction": ClientEviction(),
     "databases": SeveralDatabases(),
+    "huge_pages": HugePages(),
 }
 ACCESSES = {
     "default": Access(),
