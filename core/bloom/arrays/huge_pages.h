@@ -39,16 +39,16 @@ class HugePages {
   using Collapse = std::function<int(void* piece, size_t size_bytes)>;
 
   enum class Step : uint8_t {
-    kContinues,   // more pieces follow
+    kContinues,   // more pieces follow, although none was collapsed
     kCollapsed,   // one piece was collapsed
-    kFailed,      // the kernel could not collapse a piece now
+    kFailed,      // the kernel could not collapse a piece, probably for lack of memory
     kPassEnded,   // the last piece was reached; the next step begins with the first one
     kUnsupported  // the kernel cannot collapse pieces of the file
   };
 
   // The arrays of ArrayMemory::of_process().
   static HugePages& of_process();
-  // The function that the kernel offers.
+  // The function that the kernel offers. REQUIRES: the piece is in a shared mapping of a file.
   static int collapse_by_kernel(void* piece, size_t size_bytes);
   explicit HugePages(Collapse collapse = collapse_by_kernel) : collapse_(std::move(collapse)) {}
 
