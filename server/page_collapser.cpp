@@ -40,9 +40,8 @@ PageCollapser::Pause PageCollapser::tick() {
 }
 
 PageCollapser::Pause PageCollapser::pause_after(Step step, int64_t took_us) {
-  // A tenth of a processor, rounded up to a whole millisecond of pause.
-  constexpr int64_t kPauseShare = 9;
-  const Pause share{took_us * kPauseShare / 1000 + 1};
+  constexpr int64_t kPausesPerStep = 9;
+  const Pause share = std::min(Pause{took_us * kPausesPerStep / 1000 + 1}, kPiecePauseMax);
   switch (step) {
     case Step::kContinues:
       return share;

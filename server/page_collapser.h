@@ -3,15 +3,15 @@
 // PageCollapser: a thread that moves the touched pieces of big filter arrays into huge pages, one
 // by one.
 //
-// After each piece the thread pauses for nine times as long as the piece took, so it uses at most a
+// After each piece the thread pauses for nine times as long as the piece took. So it uses about a
 // tenth of a processor. It takes no lock of the keyspace. A client that touches the piece meanwhile
 // waits until the kernel has copied it.
 //
 // Invariants: the thread starts when the option is `auto` for the first time. A forked child has no
 // such thread.
-// Thread safety: one thread at a time may call set_enabled() and stop(). tick() is public for
-// tests, and runs on one thread. Source: docs/bloom_math.md, "Huge pages";
-// core/bloom/arrays/huge_pages.h.
+// Thread safety: one thread at a time may call set_enabled() and stop(). tick() runs on one thread,
+// and is public for tests.
+// Source: docs/bloom_math.md, "Huge pages"; core/bloom/arrays/huge_pages.h.
 #pragma once
 
 #include <atomic>
@@ -29,6 +29,9 @@ class PageCollapser {
   using Pause = std::chrono::milliseconds;
   using Step = core::bloom::HugePages::Step;
 
+  // The longest pause between two pieces. On a busy machine a piece takes long because the thread
+  // waits for a processor, which is no reason to pause for longer.
+  static constexpr Pause kPiecePauseMax{50};
   // The pause after a pass over all arrays. It doubles while nothing is found to collapse.
   static constexpr Pause kPassPauseMin{5'000};
   static constexpr Pause kPassPauseMax{30'000};

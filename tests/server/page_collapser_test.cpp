@@ -44,6 +44,8 @@ TEST_F(PageCollapserTest, PausesNineTimesAsLongAsAPieceTook) {
   EXPECT_EQ(pause_after(Step::kCollapsed), Pause(10));
   clock_.step_us = 4'000;
   EXPECT_EQ(pause_after(Step::kContinues), Pause(37));
+  clock_.step_us = 60'000;
+  EXPECT_EQ(pause_after(Step::kCollapsed), PageCollapser::kPiecePauseMax);
 }
 
 TEST_F(PageCollapserTest, IdlePassesBecomeRarer) {
