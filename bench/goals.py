@@ -30,6 +30,7 @@ SIZES = (100_000, 10_000_000, 100_000_000)
 # Reasons to skip the goals of a peer that was not measured.
 BOOST = "the build has no headers of Boost.Bloom: see scripts/bench.sh"
 REDISBLOOM = "no module given: REDISBLOOM_MODULE"
+HUGE_PAGES = ("huge_pages_bench.py",)
 # Command that needs the option --before, which names the server program of an earlier build.
 BUILDS = ("builds_bench.py", "--before")
 # Maps an option to the verdict of goals that are skipped because the option was not given.
@@ -123,6 +124,14 @@ GOALS = (
          "growth/from-1000/batch", at_most=1.5),
     Goal("absent items grown from 1,000 to 1 M over right-sized, single", GROWTH,
          "growth/from-1000/single", at_most=1.5),
+    *(Goal(f"server CPU per item of a 1 GB filter over a 12 MB filter, {command}", HUGE_PAGES,
+           f"auto/{command}/1GB/ratio", at_most=1.6) for command in ("BF.MADD", "BF.MEXISTS")),
+    Goal("s until a filled filter of 1 GB begins to move to huge pages", HUGE_PAGES,
+         "collapse/begin_s", at_most=60, form="{:.1f}"),
+    Goal("ms of the longest PING meanwhile", HUGE_PAGES, "collapse/longest_ping_ms", at_most=20,
+         form="{:.1f}"),
+    Goal("resident bytes of 2 billion items reserved, 2,000 added", HUGE_PAGES,
+         "sparse/*/resident_bytes", at_most=64_000_000, form="{:,.0f}"),
     Goal("CPU per operation over the earlier build's", BUILDS, "builds/*/ratio", at_most=1.03),
 )
 

@@ -9,7 +9,8 @@
 #   scripts/bench.sh [--quick] report [--peer NAME=COMMAND]...         a report with charts
 #
 # The sections are commands, batches, memory, sparse, creation, growth, threads, durability, engine,
-# deletable, windows, many, builder, loading, tls, admin, cluster, limits, expiry and curves.
+# deletable, windows, many, builder, loading, tls, admin, cluster, limits, expiry, hugepages and
+# curves.
 #
 # `goals` prints for each performance goal the figure, the command, and whether the goal was met or
 # missed. It takes about 40 minutes. SERVER is the server program of an earlier build. With --only,
@@ -33,7 +34,7 @@ threads_options=()
 scale_options=()
 goals_options=()
 sections=(commands batches memory sparse creation growth threads durability engine deletable windows
-  many builder loading tls admin cluster limits expiry)
+  many builder loading tls admin cluster limits expiry hugepages)
 while [ $# -gt 0 ]; do
   case $1 in
     --quick)
@@ -91,6 +92,9 @@ for section in "${sections[@]}"; do
       ;;
     expiry)
       python3 bench/expiry_bench.py "${scale_options[@]}"
+      ;;
+    hugepages)
+      python3 bench/huge_pages_bench.py "${scale_options[@]}"
       ;;
     curves)
       # Draws the curves of docs/bloom_math.md. With --quick, the figures are written to build/ and
