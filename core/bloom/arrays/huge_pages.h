@@ -10,8 +10,8 @@
 // afterwards, so no other thread waits for the kernel. Forked children share the huge pages. No
 // member is called, and mutex_ is not locked, in a forked child.
 // Thread safety: any thread may call add(), remove(), defer_free() and huge_bytes(). One thread at
-// a time may call step(). Source: docs/bloom_math.md, "Huge pages"; madvise(2) about MADV_COLLAPSE
-// (Linux 6.1); mincore(2).
+// a time may call step().
+// Source: docs/bloom_math.md, "Huge pages"; madvise(2) about MADV_COLLAPSE (Linux 6.1); mincore(2).
 #pragma once
 
 #include <atomic>

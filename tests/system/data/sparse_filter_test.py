@@ -19,7 +19,7 @@ from harness.replication import ReplicaTest, info
 CAPACITY = count("SPARSE_CAPACITY")
 ITEMS = count("SPARSE_ITEMS")
 MB = 1_000_000
-# In a native filter that may grow, at an error rate of 1 %, each item sets bits in two cache lines.
+# In a native filter at an error rate of 1 % each item sets bits in one or two cache lines.
 # So an item touches at most two memory pages.
 TOUCHED_BYTES = ITEMS * 2 * 4096
 GROWTH_BYTES_MAX = 64 * MB * CAPACITY // 2_000_000_000 + 4 * MB

@@ -88,8 +88,8 @@ class HandoverTest(ServerTest):
         self.assertEqual(status, 2, output)
         for part in (
             "for redisbloom, 303 strings and 1 filter, ",
-            "left out: 1 native filter: ours",
-            "left out: 1 native filter with a window: windowed",
+            "left out: 1 native-2 filter: ours",
+            "left out: 1 native-2 filter with a window: windowed",
             "left out: 1 fingerprints filter: deletable",
         ):
             self.assertIn(part, output)
