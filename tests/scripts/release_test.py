@@ -5,6 +5,7 @@
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -185,17 +186,31 @@ class ReleaseTest(unittest.TestCase):
 
 
 class VersionTest(unittest.TestCase):
-    """The Helm chart must name the container image of the version that CMakeLists.txt sets."""
+    """CMakeLists.txt sets the version, and the other files of this tree must agree."""
+
+    def setUp(self):
+        cmake = (ROOT / "CMakeLists.txt").read_text("ascii")
+        self.version = cmake.split("project(bloomery VERSION ")[1].split()[0]
 
     def test_chart_installs_this_version(self):
-        cmake = (ROOT / "CMakeLists.txt").read_text("ascii")
-        version = cmake.split("project(bloomery VERSION ")[1].split()[0]
         chart = (ROOT / "conf/helm/bloomery/Chart.yaml").read_text("ascii")
-        self.assertIn(f'appVersion: "{version}"\n', chart)
+        self.assertIn(f'appVersion: "{self.version}"\n', chart)
 
-    def test_changelog_has_a_section_for_what_comes(self):
+    def test_changelog_begins_with_this_version(self):
         text = (ROOT / "CHANGELOG.md").read_text("ascii")
-        self.assertIn("\n## [Unreleased]\n", text)
+        titles = re.findall(r"^## (.*)", text, re.MULTILINE)
+        self.assertEqual(titles[0], "[Unreleased]")
+        self.assertRegex(titles[1], rf"^\[{re.escape(self.version)}\] - \d{{4}}-\d\d-\d\d$")
+
+    def test_no_command_is_newer_than_this_version(self):
+        """Our own commands state the version of this server that had them first."""
+        added = (ROOT / "docs/commands.md").read_text("utf-8")
+        added = added.split("\n## Bloom filters: what Bloomery adds\n")[1].split("\n## ")[0]
+        current = [int(part) for part in self.version.split(".")]
+        stated = re.findall(r"\*Since (\d+)\.(\d+)\.(\d+)\.", added)
+        self.assertTrue(stated)
+        for version in stated:
+            self.assertLessEqual([int(part) for part in version], current)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ const Command kBloomDeletionRows[] = {
      .keys = one_key(kKeyRw | kKeyDelete),
      .categories = kBloom,
      .group = "bloom-ext",
-     .since = "0.1.0",
+     .since = "1.0.0",
      .summary = "Deletes items from a deletable Bloom filter. For each it returns 1 (deleted), 0 "
                 "(missing) or -1 (kept: it may be another item)",
      .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "

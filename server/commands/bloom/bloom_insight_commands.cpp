@@ -313,7 +313,7 @@ const Command kBloomInsightRows[] = {
      .flags = kFast | kLoading | kStale,
      .categories = kBloom,
      .group = "bloom-ext",
-     .since = "0.1.0",
+     .since = "1.0.0",
      .summary = "Returns the cost of a Bloom filter without creating it",
      .complexity = "O(L) where L is the number of layers",
      .syntax = kPlanSyntax,
@@ -324,7 +324,7 @@ const Command kBloomInsightRows[] = {
      .keys = one_key(kKeyRo | kKeyAccess),
      .categories = kBloom,
      .group = "bloom-ext",
-     .since = "0.1.0",
+     .since = "1.0.0",
      .summary = "Shows how a Bloom filter is filled and how often it errs now, layer by layer; "
                 "reads its bits, at most a sample of 64 MiB",
      .complexity = "O(N) where N is the number of bytes that are sampled",

@@ -267,7 +267,7 @@ const Command kBloomManyRows[] = {
      .keys = counted_keys(1, kKeyRo | kKeyAccess),
      .categories = kBloom,
      .group = "bloom-ext",
-     .since = "0.1.0",
+     .since = "1.0.0",
      .summary = "Returns for each item and each of several Bloom filters whether it may have been "
                 "added: an array for each key",
      .complexity = "O(M*N*K*L) for M keys, N items, K hash bits and L layers",
@@ -279,7 +279,7 @@ const Command kBloomManyRows[] = {
      .keys = counted_keys(1, kKeyRw | kKeyAccess | kKeyUpdate),
      .categories = kBloom,
      .group = "bloom-ext",
-     .since = "0.1.0",
+     .since = "1.0.0",
      .summary = "Adds each item to each of several Bloom filters and creates the missing ones: an "
                 "array for each key",
      .complexity = "O(M*N*K*L) for M keys, N items, K hash bits and L layers",

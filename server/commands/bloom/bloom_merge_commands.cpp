@@ -167,7 +167,7 @@ const Command kBloomMergeRows[] = {
      .keys = kMergeKeys,
      .categories = kBloom,
      .group = "bloom-ext",
-     .since = "0.1.0",
+     .since = "1.0.0",
      .summary =
          "Adds the items of filters of the same layout and shape to a filter. A missing "
          "filter is created like the first source. Fails if a source is missing, and without "
@@ -181,7 +181,7 @@ const Command kBloomMergeRows[] = {
      .keys = one_key(kKeyRw | kKeyDelete),
      .categories = kBloom,
      .group = "bloom-ext",
-     .since = "0.1.0",
+     .since = "1.0.0",
      .summary = "Empties a Bloom filter, which keeps its parameters and its expiry and has one "
                 "layer again",
      .complexity = "O(1), the old bits are freed in the background",

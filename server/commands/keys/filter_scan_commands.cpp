@@ -136,7 +136,7 @@ const Command kFilterScanRows[] = {
      .flags = kReadOnly | kWholeKeyspace,
      .categories = kBloom | kKeyspace,
      .group = "bloom-ext",
-     .since = "0.1.0",
+     .since = "1.0.0",
      .summary = "Lists Bloom filters a few keys at a time, each with its items, fill, memory, kind "
                 "and TTL",
      .complexity = "O(1) for each call and 64 KiB of each filter that is read. O(N) for all calls "
