@@ -98,6 +98,13 @@ candidate() {
   apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: //p' | grep -v '^(none)$' || true
 }
 
+unsupported() { # ends the script. argument: what this system lacks
+  local system
+  system=$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)
+  echo "$0: ${system:-this system} has no $1; supported: $supported" >&2
+  exit 1
+}
+
 # Succeeds if apt offers all packages of a pair, each in version 1.81 or later.
 offers_boost() {
   local package version
@@ -115,17 +122,18 @@ if [ $has_boost = no ]; then
       chosen=$pair
     fi
   done
+  if [ -z "$chosen" ]; then
+    unsupported 'Boost 1.81 or later, with libboost-json-dev'
+  fi
   # shellcheck disable=SC2206
-  missing+=(${chosen:-${boost_packages[0]}})
+  missing+=($chosen)
 fi
 unknown=()
 for package in "${missing[@]}"; do
   [ -n "$(candidate "$package")" ] || unknown+=("$package")
 done
 if [ ${#unknown[@]} -gt 0 ]; then
-  system=$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)
-  echo "$0: ${system:-this system} has no package ${unknown[*]}; supported: $supported" >&2
-  exit 1
+  unsupported "package ${unknown[*]}"
 fi
 
 echo "installing: ${missing[*]}"
