@@ -4,13 +4,14 @@
 # Installs the missing Debian packages. Prints nothing if no package is missing.
 # Tested on Debian 12 and 13. Ubuntu 24.04 has the package names of Debian 13, but is not tested.
 # Usage: scripts/install_deps.sh [server|run|test]
-#   server  packages that are needed to build only the server (cmake --preset server)
+#   server  packages to build and pack only the programs (cmake --preset server, cpack)
 #   run     packages of `server`, and those for scripts/run.sh and to build the tests (default)
 #   test    packages of `run`, and the tools and clients that the tests use
 set -euo pipefail
 
+# cpack finds the dependencies of the Debian package by `file`.
 server_packages=(
-  build-essential ca-certificates cmake libcli11-dev libfmt-dev libisal-dev libjemalloc-dev
+  build-essential ca-certificates cmake file libcli11-dev libfmt-dev libisal-dev libjemalloc-dev
   liblzf-dev libspdlog-dev libssl-dev libsystemd-dev libxxhash-dev ninja-build prometheus-cpp-dev
 )
 # Boost must be at least 1.81. The script installs the first of these pairs of packages that the
