@@ -17,7 +17,7 @@ server=$top/build/release/bloomery-server
     cat build/configure.log >&2
     exit 1
   }
-  cmake --build --preset release --target bloomery-server bloomery-cluster --parallel "$(nproc)"
+  cmake --build --preset release --target bloomery-server --parallel "$(nproc)"
 )
 
 if [ $# -gt 0 ] && [[ $1 != -* ]]; then
