@@ -7,7 +7,8 @@
 # Usage: scripts/try_platform.sh debian13|arm64|portable [FOLDER]
 #   debian13  compiles and tests the server in a minimal Debian 13
 #   arm64     cross-compiles the server for arm64, and tests it under qemu
-#   portable  unpacks the tarball of build/portable in a minimal Debian 13, and tests its server
+#   portable  unpacks the tarball of build/portable in a minimal Debian 13, and tests its server;
+#             also checks that the tarball has the licence texts of its libraries
 #
 # For arm64, the script compiles against the packages of Debian 12. It also runs the unit tests of
 # core/ and protocol/ under qemu. Then it installs the .deb in a minimal Debian 12 for arm64, and
@@ -173,6 +174,18 @@ build() {
     { tail -n 60 "$folder/build.log" && exit 1; }
 }
 
+# Checks that the tarball has the licence text of each library in it. This machine has built the
+# tarball, so it knows the package of each library. argument: folder of the unpacked tarball
+check_licenses() {
+  local library package
+  for library in "$1"/lib/bloomery/*; do
+    for package in $(dpkg-query -S "*/${library##*/}" | sed 's/[:,].*//'); do
+      [ ! -e "$1/share/doc/bloomery/licenses/$package.gz" ] || continue 2
+    done
+    echo "the tarball has ${library##*/} without its licence text" && exit 1
+  done
+}
+
 case $platform in
   debian13)
     make_root trixie
@@ -185,8 +198,10 @@ case $platform in
     tarball=$(ls -t "$top"/build/portable/bloomery-*.tar.gz 2>/dev/null | head -n 1)
     [ -n "$tarball" ] || skip 'build/portable has no tarball: build that preset, then cpack'
     make_root trixie
+    rm -rf "$folder/build/unpacked"
     mkdir -p "$folder/build/unpacked"
     tar -C "$folder/build/unpacked" --strip-components=1 -xzf "$tarball"
+    check_licenses "$folder/build/unpacked"
     smoke_test /build/unpacked/bin/bloomery-server
     ;;
   arm64)
