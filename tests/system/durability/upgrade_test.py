@@ -99,6 +99,15 @@ class UpgradeTest(ServerTest):
                 )  # fmt: skip
                 self.assertEqual(done.returncode, 0, done.stdout)
 
+    def test_native_version_1_writes_the_earlier_bytes(self):
+        """Servers before 1.0 can load what a server with bf-native-version 1 writes."""
+        recorded = (ROOT / "tests/vectors/bloomery/dump/native.bin").read_bytes()
+        for version in (1, 2):
+            client = self.serve(self.directory(), "--bf-native-version", version)[1]
+            client.call("BF.RESERVE", "native", "0.01", 200)
+            client.call("BF.MADD", "native", *(f"item:{number}" for number in range(150)))
+            self.assertEqual(client.call("DUMP", "native") == recorded, version == 1, version)
+
     def test_later_format_is_refused_by_name(self):
         """If a log has a later format version, the start fails and changes no file."""
         for version in RECORDED:
