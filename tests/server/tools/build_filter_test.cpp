@@ -52,7 +52,7 @@ class BuildFilterTest : public testing::Test {
 
 TEST_F(BuildFilterTest, TellsWhatItHasBuilt) {
   EXPECT_EQ(build({"--error", "0.01", "--key", "seen"}), 0) << error_;
-  EXPECT_NE(printed_.find("key seen, layout native, items 2 of 3 read, capacity 3"),
+  EXPECT_NE(printed_.find("key seen, layout native-2, items 2 of 3 read, capacity 3"),
             std::string::npos)
       << printed_;
   EXPECT_EQ(error_, "") << "no progress without a terminal";

@@ -31,7 +31,7 @@ TEST_F(ConfigTest, DefaultsAreRedisDefaults) {
   EXPECT_EQ(RunOptions(config_).supervised(), Supervised::kNo);
   EXPECT_TRUE(ListenOptions(config_).protected_mode());
   EXPECT_EQ(BloomDefaults(config_).error_rate(), 0.01);
-  EXPECT_EQ(BloomDefaults(config_).layout(), core::bloom::NativeLayout::kId);
+  EXPECT_EQ(BloomDefaults(config_).layout(), core::bloom::LaneLayout::kId);
   EXPECT_EQ(config_.output_buffer_limit(ClientClass::kReplica),
             (BufferLimit{256 << 20, 64 << 20, 60}));
   EXPECT_GE(config_.io_thread_count(), 1);

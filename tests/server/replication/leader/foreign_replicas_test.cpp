@@ -68,7 +68,7 @@ TEST_F(ForeignReplicasTest, AFilterThatItCannotHoldDisconnectsIt) {
   EXPECT_EQ(leader().count_good(), 1);
   EXPECT_EQ(run({"SET", "a", "1"}), error(kNotEnoughReplicas));
   leader().stop();
-  EXPECT_EQ(log.count("is disconnected: " + lacks("native", "seen", "auto")), 1U) << log.text();
+  EXPECT_EQ(log.count("is disconnected: " + lacks("native-2", "seen", "auto")), 1U) << log.text();
 }
 
 // A replica of another kind acknowledges the bytes of each command, even of commands that it does
@@ -83,8 +83,8 @@ TEST_F(ForeignReplicasTest, ItsAcknowledgementOfAFilterDoesNotCount) {
 }
 
 TEST_F(ForeignReplicasTest, ItIsRefusedWhileThereIsSuchAFilter) {
-  make("f", "native");
-  const std::string expected = refusal(lacks("native", "f", "auto"));
+  make("f", "native-2");
+  const std::string expected = refusal(lacks("native-2", "f", "auto"));
   EXPECT_EQ(answer(), expected);
   Foreign peer(*this);
   EXPECT_EQ(peer.client.run({"PSYNC", "?", "-1"}), expected);
@@ -99,7 +99,7 @@ TEST_F(ForeignReplicasTest, ItIsRefusedWhileThereIsSuchAFilter) {
 TEST_F(ForeignReplicasTest, EachPolicyNamesWhatItCanHold) {
   const std::vector<std::string> policies = {"auto", "no", "strings", "redisbloom", "valkey-bloom"};
   for (const std::string& policy : policies) {
-    for (const std::string layout : {"native", "redisbloom", "valkey-bloom", "fingerprints"}) {
+    for (const std::string layout : {"native-2", "redisbloom", "valkey-bloom", "fingerprints"}) {
       choose(policy);
       make("f", layout);
       const bool is_held =
@@ -137,7 +137,7 @@ TEST_F(ForeignReplicasTest, AChangedPolicyDisconnectsAtOnce) {
 
 TEST_F(ForeignReplicasTest, ClientsThatWantOnlyASnapshotAreServed) {
   choose("no");
-  make("f", "native");
+  make("f", "native-2");
   Foreign peer(*this);
   EXPECT_EQ(peer.client.run({"REPLCONF", "rdb-only", "1"}), kOk);
   EXPECT_NE(snapshot_of(peer).find("bloomery-ver"), std::string::npos);
@@ -149,7 +149,7 @@ TEST_F(ForeignReplicasTest, NoSnapshotBringsWhatAReplicaCannotHold) {
   run({"CONFIG", "SET", "repl-diskless-sync-delay", "1000"});
   Foreign peer(*this);
   EXPECT_EQ(peer.client.run({"PSYNC", "?", "-1"}), "");
-  make("f", "native");
+  make("f", "native-2");
   EXPECT_TRUE(peer.await_end());
   EXPECT_EQ(leader().counters().full_syncs, 1U);
 }
