@@ -25,16 +25,16 @@ constexpr double kFirstShareMin = 0.25;
 constexpr std::array kShares{0.55, 0.185, 0.096, 0.049, 0.0245, 0.0235, 0.0145};
 // Share of the first layer of a small filter. Its array has only a few lines, and a slightly higher
 // error rate can save a whole line.
-constexpr double kFirstShareOfSmall = 13.0 / 16;
-constexpr uint64_t kSmallCapacity = 512;
+constexpr double kSmallFirstShare = 13.0 / 16;
+constexpr uint64_t kSmallItems = 512;
 // Layer i after these gets kTailShare / (i + 1)^2. The sum of 1/j^2 from j = 8 on is
 // pi^2/6 - 1 - 1/4 - … - 1/49 = 0.133137.
 constexpr double kTailShare =
     (1 - std::accumulate(kShares.begin(), kShares.end(), 0.0)) / 0.1331371;
 
-double share_of(uint64_t capacity, uint32_t index) {
-  const bool is_small = capacity < kSmallCapacity;
-  const double first = is_small ? kFirstShareOfSmall : kShares[0];
+double lane_share_of(uint64_t capacity, uint32_t index) {
+  const bool is_small = capacity < kSmallItems;
+  const double first = is_small ? kSmallFirstShare : kShares[0];
   if (index == 0) return first;
   const double i = index;
   const double share = index < kShares.size() ? kShares[index] : kTailShare / ((i + 1) * (i + 1));
@@ -85,7 +85,7 @@ double LaneLayout::layer_error_rate(const FilterParameters& parameters, uint32_t
   if (index >= kMaxNativeLayers) return 0;
   const double ratio = parameters.tightening_ratio;
   return parameters.error_rate *
-         (ratio > 0 ? (1 - ratio) * std::pow(ratio, index) : share_of(parameters.capacity, index));
+         (ratio > 0 ? (1 - ratio) * std::pow(ratio, index) : lane_share_of(parameters.capacity, index));
 }
 
 bool LaneLayout::is_valid(const Geometry& geometry) {
