@@ -84,8 +84,8 @@ std::optional<LayerPlan> LaneLayout::plan(const FilterParameters& parameters, ui
 double LaneLayout::layer_error_rate(const FilterParameters& parameters, uint32_t index) {
   if (index >= kMaxNativeLayers) return 0;
   const double ratio = parameters.tightening_ratio;
-  return parameters.error_rate *
-         (ratio > 0 ? (1 - ratio) * std::pow(ratio, index) : lane_share_of(parameters.capacity, index));
+  return parameters.error_rate * (ratio > 0 ? (1 - ratio) * std::pow(ratio, index)
+                                            : lane_share_of(parameters.capacity, index));
 }
 
 bool LaneLayout::is_valid(const Geometry& geometry) {
