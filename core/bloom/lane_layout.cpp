@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "core/bloom/lane_layout.h"
 
+#include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <numeric>
-
-#include "core/bloom/arrays/bit_array.h"
 
 namespace core::bloom {
 namespace {
@@ -58,15 +56,9 @@ double slack_of(const FilterParameters& parameters, double error_rate) {
 // any memory holds would have less than half of the rate left; they are sized for that half.
 std::optional<Geometry> solve_lane_geometry(uint64_t capacity, double error_rate, double slack) {
   const double left = std::max(error_rate - equal_hash_share(double(capacity)), error_rate / 2);
-  const auto model = solve_line_model(
+  return geometry_of(solve_line_model(
       capacity, std::max(left, kSizedRateMin),
-      {.bits_per_line_max = kMaxLanesPerItem, .memory_slack = slack, .has_lanes = true});
-  if (!model || model->line_count > double(BitArray::kMaxBits / kLineBits)) return std::nullopt;
-  Geometry geometry;
-  geometry.bit_count = static_cast<uint64_t>(model->line_count) * kLineBits;
-  geometry.hash_count = static_cast<uint16_t>(model->lines_per_lookup * model->bits_per_line);
-  geometry.lines_per_lookup = static_cast<uint8_t>(model->lines_per_lookup);
-  return geometry;
+      {.bits_per_line_max = kMaxLanesPerItem, .memory_slack = slack, .has_lanes = true}));
 }
 
 }  // namespace

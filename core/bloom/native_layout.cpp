@@ -32,8 +32,9 @@ double share_of(uint64_t capacity, uint32_t index) {
   return (1 - first) * weight / kHarmonicSum;
 }
 
-std::optional<Geometry> solve_geometry(uint64_t capacity, double error_rate) {
-  const auto model = solve_line_model(capacity, std::max(error_rate, NativeLayout::kMinErrorRate));
+}  // namespace
+
+std::optional<Geometry> geometry_of(const std::optional<LineModel>& model) {
   if (!model || model->line_count > double(BitArray::kMaxBits / kLineBits)) return std::nullopt;
   Geometry geometry;
   geometry.bit_count = static_cast<uint64_t>(model->line_count) * kLineBits;
@@ -42,12 +43,12 @@ std::optional<Geometry> solve_geometry(uint64_t capacity, double error_rate) {
   return geometry;
 }
 
-}  // namespace
-
 std::optional<Geometry> NativeLayout::size(uint64_t capacity, double error_rate) {
   if (capacity > kMaxLayerCapacity) return std::nullopt;
   thread_local SolvedSizes solved;
-  return solved.find({capacity, error_rate}, [&] { return solve_geometry(capacity, error_rate); });
+  return solved.find({capacity, error_rate}, [&] {
+    return geometry_of(solve_line_model(capacity, std::max(error_rate, kMinErrorRate)));
+  });
 }
 
 double NativeLayout::layer_error_rate(const FilterParameters& parameters, uint32_t index) {

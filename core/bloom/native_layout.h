@@ -52,6 +52,9 @@ class SolvedSizes {
   std::array<Size, 16> sizes_;
 };
 
+// The geometry of a solved model; nullopt if there is none, or if its array has too many bits.
+std::optional<Geometry> geometry_of(const std::optional<LineModel>& model);
+
 struct NativeLayout {
   static constexpr LayoutRow kRow{.id = kDefaultLayout,
                                   .name = "native",

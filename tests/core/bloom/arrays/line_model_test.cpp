@@ -30,6 +30,23 @@ TEST(LineModelTest, SmallestCasesEqualExactCounts) {
 constexpr unsigned kFills = support::rounds(3000U, 600U);
 constexpr unsigned kProbesPerFill = 300;
 
+// Calls function(bit) for each bit of a random item in the line that begins at `start`.
+template <class Function>
+void each_random_bit(const LineModel& model, size_t start, std::mt19937_64& random,
+                     const Function& function) {
+  if (!model.has_lanes) {
+    for (unsigned bit = 0; bit < model.bits_per_line; ++bit) {
+      function(start + random() % model.line_bits);
+    }
+    return;
+  }
+  // One bit in each lane of a random rotation of the base set.
+  const unsigned set = lane_set(model.bits_per_line, unsigned(random() % kLanes));
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    if ((set >> lane & 1) != 0) function(start + lane * kLaneBits + random() % kLaneBits);
+  }
+}
+
 // Measures the error rate with random bits instead of evaluating the formula.
 double simulated_error(const LineModel& model, unsigned item_count, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -39,10 +56,7 @@ double simulated_error(const LineModel& model, unsigned item_count, uint64_t see
     std::vector<bool> bits(line_count * model.line_bits);
     const auto each_bit = [&](auto function) {
       for (unsigned line = 0; line < model.lines_per_lookup; ++line) {
-        const size_t start = random() % line_count * model.line_bits;
-        for (unsigned bit = 0; bit < model.bits_per_line; ++bit) {
-          function(start + random() % model.line_bits);
-        }
+        each_random_bit(model, random() % line_count * model.line_bits, random, function);
       }
     };
     for (unsigned item = 0; item < item_count; ++item) each_bit([&](size_t x) { bits[x] = true; });
@@ -74,33 +88,6 @@ TEST(LineModelTest, FewLinesBehaveAsSimulated) {
   }
 }
 
-// Sets one bit in each lane of a random rotation of the base set.
-double simulated_lane_error(const LineModel& model, unsigned item_count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const unsigned line_count = unsigned(model.line_count);
-  unsigned found = 0;
-  for (unsigned fill = 0; fill < kFills; ++fill) {
-    std::vector<bool> bits(line_count * model.line_bits);
-    const auto each_bit = [&](auto function) {
-      for (unsigned line = 0; line < model.lines_per_lookup; ++line) {
-        const size_t start = random() % line_count * model.line_bits;
-        const unsigned set = lane_set(model.bits_per_line, unsigned(random() % kLanes));
-        for (unsigned lane = 0; lane < kLanes; ++lane) {
-          const unsigned position = random() % kLaneBits;
-          if ((set >> lane & 1) != 0) function(start + lane * kLaneBits + position);
-        }
-      }
-    };
-    for (unsigned item = 0; item < item_count; ++item) each_bit([&](size_t x) { bits[x] = true; });
-    for (unsigned probe = 0; probe < kProbesPerFill; ++probe) {
-      bool all_set = true;
-      each_bit([&](size_t x) { all_set = all_set && bits[x]; });
-      found += all_set;
-    }
-  }
-  return double(found) / (double(kFills) * kProbesPerFill);
-}
-
 TEST(LineModelTest, LinesOfLanesBehaveAsSimulated) {
   constexpr uint64_t kSeed = 4712;
   struct Case {
@@ -116,7 +103,7 @@ TEST(LineModelTest, LinesOfLanesBehaveAsSimulated) {
                                                                    {20, 2, 9, 500}}) {
     LineModel model{double(lines), lines_per_lookup, lanes};
     model.has_lanes = true;
-    const double simulated = simulated_lane_error(model, item_count, kSeed);
+    const double simulated = simulated_error(model, item_count, kSeed);
     const double slack = 5 * std::sqrt(simulated / (kFills * kProbesPerFill));
     EXPECT_NEAR(model.error_rate(item_count), simulated, 0.02 * simulated + slack)
         << lines << " lines, " << lines_per_lookup << " per lookup, " << lanes << " lanes, seed "
