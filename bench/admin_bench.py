@@ -4,9 +4,10 @@
 second and without polls. A poll sends the requests of an open dashboard, or requests /metrics.
 
 The load never stops. Windows of two seconds with and without polls alternate. Two windows form a
-pair, and the order within the pairs alternates too. The ratio is the median over the pairs, with
-its standard error. CPU is the time of all threads of the server. The last column is the share of
-this time that the admin port's thread used while it was polled.
+pair, and the order within the pairs alternates too. The column `ratio` is the CPU time per
+operation with polls, divided by that without polls. It is the median over the pairs, and the next
+column is its standard error. CPU is the time of all threads of the server. The last column is the
+share of this time that the admin port's thread used in the windows with polls.
 """
 import argparse
 import http.client

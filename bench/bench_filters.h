@@ -31,8 +31,8 @@ inline const core::UnlimitedMemory kBudget;
 using FilterPtr = std::unique_ptr<core::bloom::ScalableFilter>;
 inline constexpr size_t kBatchItems = 128;
 
-// Returns the hash of an item of 16 bytes. Items of another `kind` differ, so present and absent
-// items are distinct.
+// Returns the hash of an item of 16 bytes, made from `kind` and `number`. Items of different kinds
+// are never equal: absent items have another kind than the added items.
 inline core::bloom::ItemHash item_hash(const core::bloom::ItemHasher& hash, uint64_t kind,
                                        uint64_t number) {
   std::array<char, 16> item;
@@ -42,7 +42,7 @@ inline core::bloom::ItemHash item_hash(const core::bloom::ItemHasher& hash, uint
   return hash(std::string_view(item.data(), item.size()));
 }
 
-// CPU time of this process, which excludes other programs.
+// CPU time of this process. Unlike wall time, it excludes the time in which other programs run.
 inline double cpu_ns() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

@@ -5,8 +5,8 @@
 //
 // Usage: bloom_bench [--items N] [--peers] [error_rate...]
 // The default of a million items is a smoke test. --items 100000000 is larger than every cache, and
-// takes some minutes and 800 MB. The filters take turns chunk by chunk, so that other processes
-// slow all of them. So compare the printed ratios, not the times.
+// takes some minutes and 800 MB. The filters process the items in turns, one chunk at a time, so
+// that other processes slow all filters equally. Compare the printed ratios, not the times.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -71,8 +71,8 @@ struct ClassicLayout : DoubleHashing<ClassicProbes> {
 constexpr size_t kBatchItems = 32;
 constexpr uint64_t kChunkItems = 1024 * kBatchItems;
 
-// An item is a number as 16 bytes. Items of another `kind` differ, so present and absent items are
-// distinct.
+// An item of 16 bytes, made from `kind` and `number`. Items of different kinds are never equal:
+// absent items have another kind than the added items.
 struct Item {
   std::array<char, 16> bytes;
   Item(uint64_t kind, uint64_t number) {

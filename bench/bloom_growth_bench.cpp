@@ -24,8 +24,8 @@ namespace {
 
 using namespace core::bloom;
 
-// An item is a number as 16 bytes. Items of another `kind` differ, so present and absent items are
-// distinct.
+// An item of 16 bytes, made from `kind` and `number`. Items of different kinds are never equal:
+// absent items have another kind than the added items.
 struct Item {
   std::array<char, 16> bytes;
   Item(uint64_t kind, uint64_t number) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Measures the curves of docs/bloom_math.md and prints them as comma-separated values, which
-// bench/curves.py draws. The curves show the error by load, nanoseconds per lookup by size, the
-// residue of deletable filters by load, and memory by error rate.
+// bench/curves.py draws. The curves show the error by load, nanoseconds per lookup by size, and
+// memory by error rate. A further curve shows the share of items that cannot be deleted (residue)
+// by load.
 //
 // Usage: curves_bench [--quick] [figure...]
 // The figures are error, lookup, residue and memory (default: all).

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Runs engine_bench, and gives its figures to bench/goals.py.
 
-The figure growth/LAYERS/RATE/memory is the memory of a filter of LAYERS full layers, over that of
-RedisBloom. The figures engine/MEMORY/ITEMS/RATE/add, and /found and /absent in its place, are the
-time per item of a batch. They are relative to the best time of Boost.Bloom's configurations with at
-most MEMORY times our memory. They need a build with the headers of Boost.Bloom. scripts/bench.sh
-says how to add them.
+The figure growth/LAYERS/RATE/memory is the memory of a filter of LAYERS full layers, divided by
+the memory of such a filter in RedisBloom. The figure engine/MEMORY/ITEMS/RATE/OPERATION is the time
+per item of OPERATION. It is divided by the best time of Boost.Bloom's configurations with at most
+MEMORY times our memory. OPERATION is add, found or absent in batches, and found_singly or
+absent_singly for single lookups. These figures need a build with the headers of Boost.Bloom.
+scripts/bench.sh says how to add the headers.
 """
 import argparse
 import pathlib

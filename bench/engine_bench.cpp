@@ -10,8 +10,9 @@
 // first has the best times of its configurations that need at most 1.03 times the memory of the
 // native filter. The second allows 1.09 times this memory.
 //
-// First prints the memory of filters that have grown, over that of RedisBloom. This needs no
-// measurement: a layer of RedisBloom has the classic optimum of bits.
+// First prints the memory of filters that have grown, divided by the memory of such filters in
+// RedisBloom. This memory is computed, not measured: each layer of RedisBloom has the number of
+// bits that is optimal for a classic filter.
 //
 // Usage: engine_bench [--quick] [--items N] [--figures FILE] [error_rate...]
 // FILE gets the ratios as JSON, for bench/goals.py.
@@ -158,7 +159,8 @@ void fill(std::vector<Entrant>& entrants, uint64_t items) {
 // Ratios by their name, such as "engine/1.03/100000/0.01/add".
 std::vector<std::pair<std::string, double>> figures;
 
-// Best time of each kind of work; 0 if no entrant has little enough memory.
+// Best time of each kind of work, among the filters with at most `most_bits` bits per item; 0 if
+// there are none.
 std::array<double, kWorks> best_times(std::span<Entrant> entrants, double most_bits) {
   std::array<double, kWorks> best{};
   for (Entrant& entrant : entrants) {
@@ -187,7 +189,8 @@ void print_best(std::span<Entrant> entrants, double ours_bits, double most) {
   fmt::print("  best found: {} {:.2f}\n", best->candidate.name, best->candidate.bits_per_item);
 }
 
-// Adds the ratios of our times to the best times of the others.
+// Appends a figure for each kind of work: our time divided by the best time of `others`. Only those
+// of `others` with at most `most` times our memory are considered.
 void add_figures(uint64_t items, double error_rate, std::span<Entrant> ours,
                  std::span<Entrant> others, double most) {
   constexpr std::array kNames{"add", "found", "absent", "found_singly", "absent_singly"};

@@ -3,12 +3,13 @@
 """Measures what huge pages do for big filters, in two sections.
 
 The section `cost` measures the server's CPU time per item of BF.MADD and BF.MEXISTS, for filters
-from 12 MB to 1 GB. It does so with `filter-huge-pages no` and with `auto`. The filters take turns,
-and the least cost of the rounds counts, because other processes only add to it. The ratio of a
-filter is its cost over that of the filter of 12 MB.
-In the mode `auto` it also measures the time from the fill to the first huge page. A client then
-looks up items of the big filter until its last piece has moved, and the longest PING is measured.
-The longest PING of as many seconds afterwards is printed too, because a busy machine delays PINGs.
+from 12 MB to 1 GB. It does so with `filter-huge-pages no` and with `auto`. The filters take turns.
+The cost of a filter is its lowest cost of all rounds, because other processes can only raise a
+cost. The ratio of a filter is its cost divided by the cost of the filter of 12 MB.
+In the mode `auto` it also measures the time from the fill to the first huge page. Then a client
+looks up items of the filter of 1 GB until the server has moved the arrays into huge pages. The
+longest PING in this time is printed. The longest PING in an equally long time afterwards is printed
+for comparison, because a busy machine also delays PINGs.
 The section `sparse` reserves 2,000,000,000 items and adds 2,000. It measures the resident bytes
 of the filter arrays and of the heap after two passes over all arrays, BGSAVE and a restart.
 """
@@ -85,8 +86,8 @@ def fill(server, capacities):
 
 
 def await_collapse(server, capacities, figures):
-    """Waits until all pieces that can become huge pages have. Measures the longest PING of each
-    second until then, and of as many seconds afterwards.
+    """Waits until the big arrays are in huge pages. Measures the longest PING of each second until
+    then, and of each of as many seconds afterwards.
     """
     filled_s = time.monotonic()
     # Smaller arrays stay in small pages, and so does the last part of each array.

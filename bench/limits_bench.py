@@ -8,8 +8,8 @@ depth (1 and 20). The servers take turns, and the server that begins changes fro
 With one thread, redis-benchmark limits the rate at pipeline 1. With `--load-threads 4 --clients 48`
 on a machine with enough cores, the servers limit it.
 Rates are medians of the rounds, and the ratio is the median of the rounds' ratios. The column `cpu`
-is redis-server's CPU time per request, divided by that of this server. This column compares the
-servers where the load generator limits the rate. A peak is `used_memory_peak` of INFO minus
+is redis-server's CPU time per request, divided by that of this server. Where the load generator
+limits the rate, only this column compares the servers. A peak is `used_memory_peak` of INFO minus
 maxmemory.
 
 More rows measure filters of this server at the memory limit. Some filters grow, some are windows

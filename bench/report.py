@@ -111,8 +111,8 @@ def chart(title, rows):
 
 
 def command_line(words, options):
-    """Returns the command line of redis-benchmark that Server.load runs, for the report. Its N is
-    the pipeline depth.
+    """Returns the command line of redis-benchmark that Server.load runs, for the report. The word N
+    in this command line means the pipeline depth.
     """
     counts = [server_bench.requests_for(pipeline, options.scale) for pipeline in options.pipelines]
     requests = " or ".join(map(str, counts))

@@ -4,8 +4,8 @@
 // mapping, which grows without a copy. An allocator that copies would hold the bytes twice during
 // the copy.
 //
-// Invariants: growth never fills with zeros. The caller owns the memory and frees it by a resize to
-// 0.
+// Invariants: growth does not fill the new bytes with zeros. The caller owns the memory, and frees
+// it by a resize to 0.
 // Thread safety: a block belongs to one thread; growing_block_mapped_bytes() may be called from any
 // thread.
 // Source: mremap(2).

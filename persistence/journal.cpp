@@ -16,8 +16,8 @@ namespace {
 thread_local Journal::Group* open_group = nullptr;
 
 constexpr size_t kHeaderBytesMax = 24;
-// Limit on the size of an empty buffer that is kept. A thread has one to encode its commands, and a
-// journal without an append log has one.
+// Maximum capacity of an empty buffer that is kept for reuse. Each thread has such a buffer to
+// encode its commands. A journal without an append log has another one.
 constexpr size_t kCommandBytesKept = size_t{64} << 10;
 
 // Writes a header such as "*12\r\n" or "$5\r\n", and returns its end.

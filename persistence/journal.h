@@ -85,7 +85,7 @@ class Journal {
   void set_second_sink(StreamSink* sink);
   // Publishes a command, such as a message, to the second sink only. The command must not change
   // data. In a Group it keeps its position among the other commands. `database` is the client's
-  // database, for the SELECT in the stream as in Redis; nullopt for a command of the server itself.
+  // database, which the stream selects first, as in Redis; nullopt for a command of the server.
   void publish_to_replicas(Words words, std::optional<unsigned> database = std::nullopt);
   // Suspends the journal, or resumes it. A suspended journal ignores all commands, because the data
   // are being loaded.

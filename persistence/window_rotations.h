@@ -31,7 +31,8 @@ struct KeyPlace {
 bool has_rotations(const core::bloom::ScalableFilter& filter);
 
 // Carries out and journals the rotation that is due, if any. Returns false if the memory for the
-// new generation cannot be allocated. REQUIRES: the filter has a window, and this is a leader.
+// new generation cannot be allocated. REQUIRES: the filter has a window, and this server is a
+// leader.
 bool rotate_by_clock(Journal& journal, const KeyPlace& key, core::bloom::ScalableFilter& filter,
                      int64_t now_ms);
 

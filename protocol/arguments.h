@@ -29,7 +29,7 @@
 
 namespace protocol {
 
-// The function compares ASCII letters only and ignores the locale, because keywords are ASCII.
+// Ignores the case of ASCII letters only, in every locale, because keywords are ASCII.
 inline bool equals_ignore_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   if (a.size() != b.size()) return false;

@@ -19,7 +19,7 @@ inline constexpr std::string_view kNotPositive = "ERR value is out of range, mus
 inline constexpr std::string_view kTimeoutNotAnInteger =
     "ERR timeout is not an integer or out of range";
 inline constexpr std::string_view kNegativeTimeout = "ERR timeout is negative";
-// The first words of unknown_command().
+// The beginning of the text that unknown_command() returns.
 inline constexpr std::string_view kUnknownCommand = "ERR unknown command";
 
 // `arguments` holds the quoted arguments, each followed by a space.

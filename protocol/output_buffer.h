@@ -2,7 +2,7 @@
 //
 // OutputBuffer: bytes to be sent to a peer, appended at the end and consumed from the front.
 //
-// Invariants: the bytes are contiguous; growth never fills with zeros; memory is freed only by
+// Invariants: the bytes are contiguous; growth never clears new memory; memory is freed only by
 // shrink(). Appending may move the bytes, so data() is valid until the next append.
 //
 // A buffer with a limit overflows if it would have to grow to the limit. From then on it drops new

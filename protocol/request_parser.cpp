@@ -30,7 +30,8 @@ uint32_t load32(const char* bytes) {
   return word;
 }
 
-// Reads three to nine digits. REQUIRES: at least two bytes at `line`.
+// Reads the digits after the type byte at `line`, at most nine, and the line end. REQUIRES: at
+// least two bytes at `line`.
 [[gnu::noinline]] Length read_long_length(const char* line, const char* end) {
   constexpr ptrdiff_t kDigitsMax = 9;
   const char* const first = line + 1;

@@ -4,9 +4,9 @@
 // caller owns. It does not use sockets.
 //
 // Contract: `buffered` begins at the first byte not yet consumed. After EVERY call, whatever its
-// status, the caller drops consumed() bytes. Empty requests ("*0", blank lines) are consumed by
-// kNeedMore too, so a flood of them cannot fill the buffer. Between calls the buffer may grow and
-// move.
+// status, the caller drops consumed() bytes. A call that returns kNeedMore also consumes empty
+// requests ("*0", blank lines), so a flood of them cannot fill the buffer. Between calls the buffer
+// may grow and move.
 //
 //   for (;; words.clear()) {
 //     const auto status = parser.parse(pending, words);
@@ -64,10 +64,10 @@ class RequestParser {
   // Returns the number of bytes at the front of the buffer that the last parse() no longer needs.
   size_t consumed() const { return consumed_; }
 
-  // The sizes of a request that has arrived in part, counted from its first byte.
+  // The progress of a request that has arrived in part. Offsets count from its first byte.
   struct Partial {
-    size_t parsed_bytes = 0;    // number of bytes of the headers and of the whole arguments
-    size_t argument_bytes = 0;  // sum of the sizes of the whole arguments
+    size_t parsed_bytes = 0;    // offset up to which the request was parsed
+    size_t argument_bytes = 0;  // sum of the sizes of the complete arguments
     size_t needed_bytes = 0;    // end offset of the argument being received; 0 between arguments
   };
   Partial partial() const {
@@ -76,10 +76,11 @@ class RequestParser {
             is_in_argument ? position_ + body_bytes_in_buffer() + kLineEndSize : 0};
   }
 
-  // Sets an argument whose bytes are stored outside of the buffer. `text` is the body that begins
-  // at `offset` of the first request. The buffer omits the body and continues with the line end
-  // after it. The argument counts until that request is complete, or until reset(). REQUIRES: the
-  // request is an array of bulk strings, and an argument of text.size() bytes begins at `offset`.
+  // Supplies the bytes of one argument from outside of the buffer. `offset` is the position of the
+  // argument's bytes in the request at the front of the buffer. The buffer does not contain these
+  // bytes: it has the argument's line end at this position. `text` is used until the request is
+  // complete, or until reset(). REQUIRES: the request is an array of bulk strings, and an argument
+  // of text.size() bytes begins at `offset`.
   void set_apart(size_t offset, std::string_view text);
 
   // After kError, returns the error reply without its leading '-'. The connection should be closed

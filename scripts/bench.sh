@@ -17,12 +17,12 @@
 # it measures only goals whose name or command contains TEXT.
 #
 # `report` writes build/report/report.md with the machine, the versions, the commands and the ratios
-# of one run. It takes about 10 minutes. Each --peer adds a server to the table of commands, and a
-# table of its latencies p50, p99 and p99.9 at fixed rates.
+# of one run. It takes about 10 minutes. Each --peer adds a server to the table of commands. It also
+# adds a table with the latencies p50, p99 and p99.9 of this peer at fixed request rates.
 #
 # RedisBloom is measured too if its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
-# Boost.Bloom is measured too if the build has its headers. To add them, name their folders once,
-# separated by semicolons:
+# Boost.Bloom is measured too if the build has its headers. To add the headers, configure the build
+# once with their folder, or with several folders separated by semicolons:
 #   cmake --preset release -DBLOOMERY_BOOST_BLOOM_INCLUDE=/path/to/bloom/include
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

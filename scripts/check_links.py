@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Checks that each library of server/ uses only symbols of itself and of the libraries below it.
 
-A linker that is given all libraries at once accepts calls to a higher library, so the linking of
-the programs does not show them.
+The programs are linked with all libraries at once. The linker therefore accepts a call from a lower
+library to a higher one, which this script reports.
 Usage: scripts/check_links.py BUILD_FOLDER
 The last line is `N libraries, M problems`. The exit status is 1 if there are problems.
 """
@@ -34,9 +34,10 @@ def symbols(archive):
 
 
 def faults(folder, allowed):
-    """Returns a line for each use of a library that the user may not use.
+    """Returns a line for each symbol that a library uses although the symbol's library is not below
+    it.
 
-    `allowed` maps a library to the set of those below it. The archives are in `folder`.
+    `allowed` maps a library to the set of libraries below it. The archives are in `folder`.
     """
     found = {name: symbols(folder / f"libbloomery_{name}.a") for name in allowed}
     lines = []

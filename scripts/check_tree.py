@@ -10,10 +10,10 @@ Usage: check_tree.py [--root DIR] [--build DIR] [--numbers]
 Rules: includes keep the order of folders (LAYERS, scripts/server_order.py), have paths relative to
 the root, and form no cycle of files or of folders. The number of headers that a source includes
 indirectly is limited. Files, functions, lines, folders and classes have maximum sizes. Each file
-has its licence line, and no word that must not be committed. Only Admission reads certain limits.
-No assignment empties a container but keeps its memory. Each unit has a test file. No test sleeps,
-chooses a fixed port or repeats an error text of the product. A file or a section of docs/ that a
-comment names must exist.
+has its licence line, and no word that must not be committed. Commands read memory limits only
+through Admission. Containers are not emptied by assigning an empty one, which would keep the memory
+of the old elements. Each unit has a test file. No test sleeps, chooses a fixed port or repeats an
+error text of the product. A file or a section of docs/ that a comment names must exist.
 """
 
 import argparse
@@ -29,12 +29,13 @@ import tree_facts
 import tree_numbers
 
 SPDX = "SPDX-License-Identifier: MIT"
-# A class must not be cut over two files to keep this limit.
+# Limit on the lines of a file. Do not split a class across two files to stay within the limit.
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 LINE_COLUMNS_MAX = 100
 FOLDER_UNITS_MAX = 20
-# Minimum for a sub-folder of a library of server/. The library's own folder may have fewer.
+# Minimum number of units in a sub-folder of a library of server/. The library's own folder may have
+# fewer units.
 FOLDER_UNITS_MIN = 4
 CLASS_MEMBERS_MAX = 50
 CHAIN_FILES_MAX = 9
@@ -113,8 +114,8 @@ EMPTIED = re.compile(
     r"(?:(?<=[;{})])|\belse)\s*((?:\w+(?:\.|->|\[\w*\]\.?))*\w+)\s*="
     r"\s*(?:\{\}|std::(?:string|vector<[^;=]*>)(?:\(\)|\{\}));"
 )
-# Matches limits of the configuration and of memory. They apply to commands of clients only, so only
-# the file ADMISSION may read them.
+# Matches limits of the configuration and of memory, which apply only to commands of clients. In
+# commands/ and dispatch/, only the file ADMISSION may read these limits.
 ADMISSION = "server/dispatch/admission.h"
 LIMITS = re.compile(
     r"\b(max_bulk_bytes|bloom_memory_limit_bytes|UnlimitedMemory|kProtoMaxBulkLen"

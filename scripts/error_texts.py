@@ -29,7 +29,9 @@ MESSAGE_WORDS_MIN = 4
 
 
 def literals(source):
-    """Returns (line, text, is_defined) of each string literal. is_defined: DEFINITION precedes."""
+    """Returns (line, text, is_defined) of each string literal. `is_defined` is true if DEFINITION
+    matches the code before the literal.
+    """
     found, end = [], 0
     definition_ends = {match.end() for match in DEFINITION.finditer(source)}
     for match in TOKEN.finditer(source):
@@ -46,7 +48,9 @@ def literals(source):
 
 
 def repeated(product, tests):
-    """Yields (test, line, text, place) of each repeated text. Both arguments are {path: source}."""
+    """Yields (test, line, text, place) of each repeated text. `place` is the path and line of the
+    text in the product. Both arguments are {path: source}.
+    """
     plain, messages, patterns = {}, {}, []
     for path, source in product.items():
         for line, text, is_defined in literals(source):

@@ -171,7 +171,7 @@ def from_old(old, texts):
 
 
 def lost(old, rows):
-    """Returns those of the results `rows` whose mutation survived but was caught in `old`."""
+    """Returns the results in `rows` whose mutation survived now, but was caught in `old`."""
     caught = {row["number"] for row in old["mutations"] if row["caught_by"]}
     return [row for row in rows if row["number"] in caught and not row["caught_by"]]
 

@@ -22,7 +22,7 @@ import tree_facts
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Number of parts (GoogleTest shards) into which the tests of a program are divided. After a failure
-# no more parts start, so that small parts end the run soon.
+# no further part starts. With small parts, the run therefore ends soon after a failure.
 SHARDS = 16
 # A unit test program is killed if it runs this many times longer than without a mutation, plus
 # TIMEOUT_EXTRA_S. Some mutations make a loop endless.

@@ -47,7 +47,7 @@ class Block:
 
 
 def join(kind, numbered):
-    """Joins (line number, text) pairs to blocks of the given kind. Adjacent lines form one block,
+    """Joins (line number, text) pairs into blocks of the given kind. Adjacent lines form one block,
     but a line that matches BREAKS starts a new block.
     """
     blocks, last = [], None
@@ -83,7 +83,8 @@ def cpp_blocks(text):
 
 
 def text_blocks(numbered):
-    """Joins string literals on adjacent lines to one block, because they are parts of one literal.
+    """Joins string literals on adjacent lines into one block, because they are parts of one
+    literal.
     """
     blocks, last = [], None
     for number, words in numbered:

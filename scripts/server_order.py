@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Defines which folders of server/ may include which others, for scripts/check_tree.py.
+"""Defines the order in which the folders of server/ may include each other, for
+scripts/check_tree.py.
 
-server/CMakeLists.txt states for each library which others it may link; files may include files of
-these libraries and of all libraries below them. INSIDE orders the sub-folders of a library. Files
-directly in server/ put the libraries together and may include everything.
+server/CMakeLists.txt lists the libraries that each library links. A file may include files of these
+libraries, and of all libraries below them. INSIDE orders the sub-folders of a library. Files
+directly in server/ assemble the server from the libraries, so they may include everything.
 """
 
 import pathlib
@@ -11,8 +12,9 @@ import re
 
 CMAKE = pathlib.Path(__file__).resolve().parent.parent / "server" / "CMakeLists.txt"
 
-# The sub-folders of each library, from the lowest to the highest. The library's own files are
-# above its sub-folders, unless "" has another place.
+# The sub-folders of each library, from the lowest to the highest. An entry "" is the position of
+# the files directly in the library's folder. Without this entry, these files are above all
+# sub-folders.
 INSIDE = {
     "base": ("config", "config/rows", "log", "latency", "metrics", "process", "transport"),
     "cluster": ("", "election"),
@@ -27,12 +29,13 @@ INSIDE = {
 # must not depend on files, replicas and sockets.
 DATA_COMMANDS = ("commands/strings", "commands/bloom", "commands/keys")
 BELOW_DATA_COMMANDS = ("dispatch", *DATA_COMMANDS)
-# The list of all command families, which each family includes to define its function.
+# Declares one function for each command family. Every file that defines such a function includes
+# this header, so commands on data may include it too.
 FAMILIES = "server/commands/families.h"
 
 
 def read_libraries(text):
-    """Returns for each library of server/CMakeLists.txt the set of those that it may use."""
+    """Returns {library: set of the libraries that it may use}, from server/CMakeLists.txt."""
     allowed = {}
     for name, direct in re.findall(r"^bloomery_server_library\((\w+)([^)]*)\)", text, re.M):
         below = set()
@@ -48,7 +51,9 @@ LIBRARIES = read_libraries(CMAKE.read_text(encoding="utf-8"))
 
 
 def place_of(path):
-    """Returns the library of a file in server/ and its sub-folder with an order in INSIDE."""
+    """Returns (library, folder) of a file in server/. The folder is the innermost one around the
+    file that INSIDE lists, or "" if INSIDE lists none.
+    """
     library, folder = path.parts[1], "/".join(path.parts[2:-1])
     order = INSIDE.get(library, ())
     while folder and folder not in order:

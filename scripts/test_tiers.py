@@ -20,7 +20,8 @@ The tier `long` runs all tests in release with more rounds, and each fuzzer for 
 TSan it runs the unit tests, and the system tests labelled `sanitized` or `threads`. It also runs a
 soak of ten minutes, and tests the platforms of scripts/try_platform.sh.
 
-In the tier `stress`, four busy loops run beside the tests.
+In the tier `stress`, four busy loops run during the tests, so that the tests get less processor
+time.
 
 The last line is `N passed, N failed`. Before it, the script prints the seconds of each part of the
 tier, and the slowest tests. Each failure is printed with the command that repeats the test.
@@ -29,7 +30,7 @@ Environment:
   BLOOMERY_SEED  the seed of the random tests (default 1)
   BLOOMERY_SLOW  factor by which all deadlines are multiplied
 
-With the default seed, a change is tested with the same random cases as the commit before.
+With the default seed, a change is tested with the same random cases as the previous commit.
 """
 
 import argparse
@@ -386,8 +387,8 @@ def run_long(run, _):
         run_system(run, "release")
         run.command("soak", "scripts/soak.sh", "--minutes", "10")
     try_platforms(run)
-    # A server under a sanitizer is many times slower, so the tests run their default numbers of
-    # rounds.
+    # A server under a sanitizer is many times slower, so these tests run their default numbers of
+    # rounds instead of the higher numbers above.
     for name in counts:
         del os.environ[name]
     os.environ.update(BLOOMERY_TIER="", BLOOMERY_SLOW="5")

@@ -4,7 +4,8 @@
 // `cluster-write-acks insync`.
 //
 // Invariants: a reply to a write is not released before each member that may become the leader has
-// the write. ClusterState names such members before etcd lists them.
+// acknowledged the write. ClusterState::required_acks() includes such a member before etcd lists
+// the member as in sync.
 // Thread safety: all members may be called from any thread.
 // Source: docs/cluster.md, "Guarantees".
 #pragma once

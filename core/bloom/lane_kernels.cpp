@@ -26,7 +26,8 @@ alignas(64) constexpr std::array<uint32_t, kLanes> kSalts{
     0xD1B54A33, 0x8CB92BA7, 0x2F0B4C47, 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1};
 constexpr int kPositionShift = 27;
 
-// The base of all kinds of lines. It has the rows of the sets for the layer's number of lanes.
+// Base class of the line types, one for each instruction set. It refers to the sixteen lane sets
+// for the number of bits that an item has in a line of the layer.
 class LaneLine {
  public:
   using Walk = LaneWalk;
@@ -45,7 +46,8 @@ class PortableLanes : public LaneLine {
  public:
   using LaneLine::LaneLine;
 
-  // The position in every lane, and the rotation of the set. They do not depend on the layer.
+  // An item's bit position in every lane, and the rotation of its set of lanes. Both are the same
+  // in all layers.
   struct Pattern {
     explicit Pattern(uint64_t positions) : rotation(lane_rotation(positions)) {
       const auto hash = static_cast<uint32_t>(positions >> 32);
@@ -91,8 +93,9 @@ class PortableLanes : public LaneLine {
   }
 };
 
-// Defines a LineKernels of functions compiled for the instruction set `target`. An item with one
-// line is handled without the loop over lines, for which a function would save registers.
+// Defines a LineKernels of functions compiled for the instruction set `target`. The loop over
+// several lines is in separate functions, because a function with this loop must save registers. An
+// item with one line does not need the loop.
 #define BLOOMERY_LANE_KERNELS(name, Line, target)                                                \
   struct name {                                                                                  \
     target static bool check(const uint64_t* words, LineShape shape, ItemHash hash) {            \
@@ -126,7 +129,8 @@ class PortableLanes : public LaneLine {
     }                                                                                            \
   }
 
-// Inlined into the functions that choose the kernels, these would make them save registers.
+// `noinline`: portable kernels that are inlined into the functions that choose the kernels would
+// make those functions save registers.
 BLOOMERY_LANE_KERNELS(Portable, PortableLanes, [[gnu::noinline]]);
 
 #if defined(__x86_64__)
@@ -296,7 +300,8 @@ InstructionSet best_instruction_set() {
 #endif
   return InstructionSet::kPortable;
 }
-// Until it is initialized, the portable kernels are used, which give the same results.
+// `instruction_set` is kPortable until it is initialized. Until then the portable kernels are used,
+// which give the same results.
 const InstructionSet instruction_set = best_instruction_set();
 
 // Calls function.operator()<Kernels>() for the processor's kernels. A branch that is predicted

@@ -9,23 +9,24 @@
 namespace core::bloom {
 namespace {
 
-// More memory than the classic optimum that fewer lines per lookup may cost. A filter that does not
-// grow reads one line down to an error rate of 0.001. The layers of a growing filter share the
-// error rate, so each of them is stricter and has less to give.
+// Memory above the classic optimum that is accepted to get fewer lines per lookup, as a fraction of
+// that optimum. The constants apply to a filter that does not grow, and to the first and the later
+// layers of a growing filter. With kSlackOfFixed, lookups read one line if the error rate is at
+// least 0.001. Later layers get the smallest slack, because they are bigger.
 constexpr double kSlackOfFixed = 0.083;
 constexpr double kSlackOfFirst = 0.06;
 constexpr double kSlackOfLater = 0.03;
-// A layer with at least this share of the filter's error rate is the first layer.
+// A layer with at least this share of the filter's error rate is treated as the first layer.
 constexpr double kFirstShareMin = 0.25;
 
 // Shares of the error rate of a growing filter that its first layers get. They follow RedisBloom's
-// powers of 1/2, and then fall more slowly, so that far-grown filters need less memory.
+// powers of 1/2, and then fall more slowly, so that filters with many layers need less memory.
 constexpr std::array kShares{0.55, 0.185, 0.096, 0.049, 0.0245, 0.0235, 0.0145};
 // Share of the first layer of a small filter. Its array has only a few lines, and a slightly higher
 // error rate can save a whole line.
 constexpr double kSmallFirstShare = 13.0 / 16;
 constexpr uint64_t kSmallItems = 512;
-// Layer i after these gets kTailShare / (i + 1)^2. The sum of 1/j^2 from j = 8 on is
+// Each later layer i gets the share kTailShare / (i + 1)^2. The sum of 1/j^2 from j = 8 on is
 // pi^2/6 - 1 - 1/4 - … - 1/49 = 0.133137.
 constexpr double kTailShare =
     (1 - std::accumulate(kShares.begin(), kShares.end(), 0.0)) / 0.1331371;
@@ -39,10 +40,11 @@ double lane_share_of(uint64_t capacity, uint32_t index) {
   return share * (1 - first) / (1 - kShares[0]);
 }
 
-// Layers with lower rates are sized as with this one.
+// Lowest error rate for which a layer is sized. Layers with a lower rate get the size for this
+// rate.
 constexpr double kSizedRateMin = 0x1p-56;
 
-// Share of the absent items that have the 64-bit hash of some item.
+// Probability that an absent item has the same 64-bit hash as one of `item_count` items.
 double equal_hash_share(double item_count) {
   return item_count * 0x1p-64;
 }
@@ -52,8 +54,8 @@ double slack_of(const FilterParameters& parameters, double error_rate) {
   return error_rate >= kFirstShareMin * parameters.error_rate ? kSlackOfFirst : kSlackOfLater;
 }
 
-// The share of items with equal hashes is part of the error rate. Only layers with more items than
-// any memory holds would have less than half of the rate left; they are sized for that half.
+// Absent items with the hash of an added item use a part of the error rate. The layer is sized for
+// the rate that is left, but at least for half of its error rate.
 std::optional<Geometry> solve_lane_geometry(uint64_t capacity, double error_rate, double slack) {
   const double left = std::max(error_rate - equal_hash_share(double(capacity)), error_rate / 2);
   return geometry_of(solve_line_model(
@@ -96,8 +98,8 @@ double LaneLayout::predicted_error(const Geometry& geometry, uint64_t item_count
 
 LayoutId native_layout(int version, const FilterParameters& parameters) {
   if (version < 2) return kDefaultLayout;
-  // Items with equal hashes take a small part of the error rate of a first layer within these
-  // bounds. So they also do when the filter has grown to many times its capacity.
+  // Within these bounds, items with equal hashes use at most a small part of the first layer's
+  // error rate. The part stays small when the filter grows to many times its capacity.
   constexpr double kFirstRateMin = 0x1p-24;
   constexpr double kEqualHashShareMax = 0x1p-10;
   FilterParameters lanes = parameters;

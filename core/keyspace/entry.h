@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Entry: one key with its value, expiry and use, in one allocation: a 34-byte header followed by
-// the key's bytes (a 10-byte key takes 48 bytes).
+// Entry: one key with its value, its expiry, and the time and count of its uses. An entry is one
+// allocation: a 34-byte header followed by the key's bytes (a 10-byte key takes 48 bytes). Long
+// strings and filters are separate allocations.
 //
 // Invariants: an integer value has canonical decimal text, so text() returns exactly the stored
 // text. The key never changes; a rename creates a new entry, see with_key().
 // Thread safety: guarded by the stripe lock of its key. Under a shared lock several threads may
-// call touch() and read or store the use bits; a use may then get lost.
+// call touch() and read or store the use bits. An update of the use bits may then get lost.
 #pragma once
 
 #include <array>
@@ -57,10 +58,10 @@ class Entry {
  public:
   // Returns a new entry with the empty string and no expiry. Throws std::bad_alloc.
   static EntryPtr create(std::string_view key);
-  // Moves value, expiry and use of `source` to a new entry with another key.
+  // Moves value, expiry and use bits of `source` to a new entry with another key.
   static EntryPtr with_key(EntryPtr source, std::string_view key);
-  // Returns a deep copy of value and expiry under another key, with the use of a new key; null if
-  // the allocation fails.
+  // Returns a deep copy of value and expiry under another key, with the use bits of a new key; null
+  // if the allocation fails.
   EntryPtr clone(std::string_view key) const;
 
   Entry(const Entry&) = delete;

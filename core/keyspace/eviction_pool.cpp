@@ -11,13 +11,13 @@
 namespace core::keyspace {
 namespace {
 
-// Maximum number of buckets scanned while a stripe lock is held, and maximum number scanned in one
-// stripe for a sample. The second limit is needed because a search for keys with an expiry may find
-// only a few.
+// Maximum number of buckets scanned while a stripe lock is held.
 constexpr size_t kStepsPerLock = 64;
+// Maximum number of buckets scanned in one stripe for a sample. If only keys with an expiry may be
+// evicted, the stripe may contain too few of them to complete the sample.
 constexpr size_t kStepsMax = 4096;
 
-// Inline capacity for a usual sample, without an allocation.
+// A list that holds a sample of usual size without an allocation.
 using Entries = boost::container::small_vector<const Entry*, 16>;
 
 }  // namespace

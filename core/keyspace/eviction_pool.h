@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // EvictionPool: chooses the key to evict when memory is full. Each choice samples a few random keys
-// and remembers the best candidates of all samples. So a small sample comes close to the true
-// order.
+// and remembers the best candidates of all samples. So even with small samples, the evicted keys
+// are nearly those that exact LRU or LFU would evict.
 //
-// Invariants: candidates_ is sorted by score, the best one last. A candidate is only a name. Its
-// key may have been deleted or used when it is chosen (is_still_due()).
+// Invariants: candidates_ is sorted by score, the best one last. A candidate has only the name of
+// its key. The key may have been deleted or used since it was sampled, so the caller finds it by
+// name and calls is_still_due().
 // Thread safety: all members may be called from any thread. choose() locks one stripe at a time.
 // Source: Redis' evict.c, "approximated LRU".
 #pragma once
@@ -52,7 +53,7 @@ constexpr bool is_random(EvictionPolicy policy) {
 struct EvictionSettings {
   EvictionPolicy policy = EvictionPolicy::kNoEviction;
   size_t sample_size = 5;  // number of keys sampled per database
-  uint32_t now_s = 0;      // present time on the clock of KeyUse
+  uint32_t now_s = 0;      // current time on the clock of KeyUse
   StripeWait wait = StripeWait::kWait;
   UseRules rules{};
 };

@@ -10,7 +10,8 @@ FilterKinds& FilterKinds::of_process() {
 
 void FilterKinds::add(bloom::LayoutId layout, std::string_view key) {
   const auto index = static_cast<size_t>(layout);
-  // The name is stored first, so that a thread that sees the count also finds the name.
+  // The key's name is stored before the count is increased. So a thread that reads a count above 0
+  // also finds a name.
   if (counts_[index].load(std::memory_order_relaxed) == 0) {
     const std::scoped_lock lock(mutex_);
     first_keys_[index] = key;

@@ -4,9 +4,9 @@
 // bits in seconds, which wraps after 194 days; the count is a logarithmic counter of 8 bits. Both
 // are always kept, so that the eviction policy may change at any time.
 //
-// Invariants: the counter grows by one with probability 1 / (1 + log_factor * (count - 5)) and is
-// decremented once for every decay_minutes since the last use. A read returns the decremented
-// value, and the next use stores it.
+// Invariants: a use increments the counter with probability 1 / (1 + log_factor * (count - 5)), or
+// with certainty if the count is at most 5. The counter is decremented once for every decay_minutes
+// since the last use. A read returns the decremented value, and the next use stores it.
 // Thread safety: concurrent reads of a value are safe.
 // Source: Morris 1978, "Counting Large Numbers of Events in Small Registers"; Redis' LFU.
 #pragma once
@@ -26,13 +26,13 @@ struct UseRules {
 class KeyUse {
  public:
   static constexpr uint32_t kClockMask = 0xFFFFFF;
-  // Longest idle time that is reported. A larger difference between clock and access time means
-  // that the access time is up to an hour ahead of the clock.
+  // Longest idle time that is reported. The 24-bit difference between clock and access time wraps.
+  // So a larger difference means that the access time is up to an hour ahead of the clock.
   static constexpr uint32_t kIdleMaxS = kClockMask - 3600;
 
   constexpr KeyUse(uint32_t clock_s, uint8_t count) : bits_(clock_s << kUseCountBits | count) {}
   explicit KeyUse(const Entry& entry) : bits_(entry.use_bits()) {}
-  // The use of a key that was not accessed for `idle_s`, or for kIdleMaxS if that is less.
+  // Returns the KeyUse of a key that has been idle for `idle_s` seconds, but at most kIdleMaxS.
   static constexpr KeyUse idle_for(uint64_t idle_s, uint32_t now_s, uint8_t count) {
     return {now_s - static_cast<uint32_t>(idle_s < kIdleMaxS ? idle_s : kIdleMaxS), count};
   }
@@ -50,7 +50,7 @@ class KeyUse {
   }
   // Count after the decay up to now_s.
   uint8_t count(uint32_t now_s, const UseRules& rules) const;
-  // Returns the state after one more use.
+  // Returns the KeyUse after one more use of the key.
   KeyUse used(uint32_t now_s, const UseRules& rules) const;
 
  private:

@@ -18,7 +18,7 @@ namespace {
 // the sum of 16 million expiries fits into 64 bits.
 constexpr int64_t kExpirySumOrigin = 1'577'836'800'000;
 constexpr int64_t kExpirySumMax = int64_t{1} << 40;
-// Random draws of random_key() before it scans for a live key.
+// Number of keys that random_key() draws at random before it scans for a live key.
 constexpr int kRandomDrawsMax = 100;
 
 // The writer holds the stripe exclusively, so load and store need not be one operation. The counter

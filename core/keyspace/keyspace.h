@@ -53,7 +53,7 @@ struct Database {
   ExpiryIndex expiry_index;
 };
 
-// A lock and the data it guards: tables, counters (writes) and watches of the stripe.
+// A stripe's lock and the data it guards: the tables, the watches and all writes to the counters.
 struct alignas(128) Stripe {
   RwLock lock;
   std::unique_ptr<Database[]> databases;

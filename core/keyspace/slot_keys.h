@@ -27,7 +27,8 @@ namespace core::keyspace {
 class SlotSizes {
  public:
   uint64_t at(unsigned slot) const { return slots_[slot].size.load(std::memory_order_relaxed); }
-  // A counter that grows with each insertion and removal of a key, and with reset(). It wraps.
+  // A counter that grows with each insertion or removal of a key of the slot, and with reset(). It
+  // wraps.
   uint32_t changes(unsigned slot) const {
     return slots_[slot].changes.load(std::memory_order_relaxed);
   }

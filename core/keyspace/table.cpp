@@ -24,9 +24,9 @@ constexpr size_t kGrowQuarters = 21;
 // bucket in six has a chained child bucket. The table shrinks below 7/8 entry per bucket, to about
 // 3.5 entries per bucket at most.
 constexpr size_t kBucketsShrinkMin = 4;
-// Number of buckets that one write moves during a resize, and of empty buckets it may skip in
-// addition.
+// Maximum number of non-empty buckets that one write moves during a resize.
 constexpr size_t kBucketsPerStep = 2;
+// Maximum number of empty buckets that one write passes during a resize.
 constexpr size_t kEmptyBucketsPerStep = 16;
 // Bucket arrays of at least this size come from calloc, whose pages take no memory until they are
 // used.

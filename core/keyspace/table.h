@@ -38,7 +38,7 @@ class Table {
 
   size_t size() const { return size_; }
   // Makes room for `entry_count` entries at once if the table is empty. If the allocation fails,
-  // nothing changes. REQUIRES: a number of entries that a process could hold.
+  // nothing changes. REQUIRES: `entry_count` entries fit in the address space.
   void reserve(size_t entry_count);
   // The entry of `key`, or null.
   Entry* find(std::string_view key, uint64_t hash) const;

@@ -2,8 +2,8 @@
 //
 // WatchTable: the keys of one stripe that are under WATCH, and the watchers to notify of changes.
 //
-// Invariants: a key without watchers has no row, so an unwatched write costs only a call of
-// empty().
+// Invariants: a key without watchers has no row. So if no key of the stripe is watched, a write
+// only calls empty().
 // Thread safety: guarded by the stripe's exclusive lock. The thread of a connection reads
 // WatchFlag::dirty without a lock.
 #pragma once

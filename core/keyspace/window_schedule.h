@@ -7,8 +7,8 @@
 // databases are swapped, and Entry::set_filter() records every filter that gets a name. If a name
 // no longer holds a filter, the caller of take_due() detects that.
 //
-// Invariants: a name whose filter has something to forget is recorded here, or held by the caller
-// that took it out.
+// Invariants: if a filter has a window of time and may hold items, the name of its key is in the
+// schedule. Between take_due() and put_back(), the caller holds the name instead.
 // Thread safety: all members may be called from any thread, also while stripe locks are held.
 #pragma once
 

@@ -6,8 +6,8 @@
 // A file of Bloomery begins with a version line. Each flushed batch ends with a checksum line over
 // all preceding bytes of the file. So a flipped bit is found at the next such line.
 //
-// A position line states the position in the replication stream that the data have after all
-// commands before it.
+// A position line states which position in the replication stream the data have reached after all
+// commands before the line.
 //
 // Invariants: an annotation of Bloomery, including its line end, has fewer than 128 bytes, so that
 // every loader skips the whole line. A RunningChecksum covers exactly the first size_bytes() bytes

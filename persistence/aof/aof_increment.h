@@ -30,8 +30,8 @@ class AofIncrement {
   // Creates a file. Its header is on the disk when the call returns.
   static core::Result<AofIncrement> create(FileSystem& files, const std::string& path);
   // Continues a valid file of Bloomery after the last byte that was read. If a tail was cut off,
-  // whole commands may follow the last checksum line. So another checksum line is appended and
-  // synced in any case. A later power cut then cannot affect these commands.
+  // whole commands may follow the last checksum line. So resume() always appends another checksum
+  // line and syncs the file. A later power cut then cannot affect these commands.
   static core::Result<AofIncrement> resume(std::shared_ptr<AppendFile> file, uint64_t size_bytes,
                                            const RunningChecksum& checksum);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // BatchLines: creates the annotation lines of a batch of the append log. They state the time of the
-// batch, and the position in the replication stream that the data have after the batch.
+// batch, and the position in the replication stream that the data have reached after the batch.
 //
 // Thread safety: set_timestamps() may be called from any thread, set_position_source() before the
 // log is opened or after its last use. The writer calls all other members under its mutex.

@@ -24,8 +24,9 @@ class AppendFileSink final : public ByteSink {
   AppendFile& file_;
 };
 
-// Creates the file, writes it by `fill(sink)`, which returns a Result, and syncs it. An existing
-// file at `path` is overwritten. Errors: those of `files` and `fill`; the file is then removed.
+// Creates the file, calls `fill(sink)` to write it, and syncs it. `fill` returns a Result. An
+// existing file at `path` is overwritten. Errors: those of `files` and `fill`; the file is then
+// removed.
 template <class Fill>
 auto write_whole_file(FileSystem& files, const std::string& path, Fill&& fill)
     -> decltype(fill(std::declval<ByteSink&>())) {

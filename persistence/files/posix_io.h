@@ -27,7 +27,8 @@ namespace persistence {
 // The permissions of new files, to which other users have no access.
 inline constexpr mode_t kOwnerOnly = 0600;
 
-// Returns a path for a message. It is absolute, because the reader may be in another directory.
+// Returns the path in absolute form, for a message. The user who reads the message may be in
+// another directory.
 inline std::string printable_path(const std::string& path) {
   std::error_code error;
   const auto whole = std::filesystem::absolute(path, error);

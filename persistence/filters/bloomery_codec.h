@@ -31,8 +31,9 @@ std::optional<core::bloom::Geometry> accept_bloomery(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);
 
-// LayerForm is common to the encodings of Bloomery's own layouts, including the layouts with
-// deletion (deletable_codec.h). `Cells` decides whether each layer stores its Geometry::cell_bits.
+// LayerForm describes the encoding of the layers of Bloomery's own layouts, including the layouts
+// with deletion (deletable_codec.h). `cells`: whether each layer stores its Geometry::cell_bits.
+// `runs`: whether big arrays are stored as runs.
 enum class Cells : uint8_t { kNone, kOfEachLayer };
 enum class Runs : uint8_t { kNone, kOfBigArrays };
 struct LayerForm {

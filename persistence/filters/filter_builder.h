@@ -40,7 +40,7 @@ class StringReader;
 inline constexpr std::string_view kDamagedFilter = "ERR damaged filter";
 inline constexpr std::string_view kDamagedBits = "ERR the bits of the filter are damaged";
 
-// Errors that begin with this text are not caused by damaged bytes.
+// Errors that begin with this text report a lack of memory, not damaged bytes.
 inline constexpr std::string_view kDoesNotFit = "OOM filter does not fit in memory";
 
 // The values that the input states about one layer. Fields that a layout does not store keep their

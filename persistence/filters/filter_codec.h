@@ -5,9 +5,9 @@
 // Invariants: a filter decoded from the output of encode_filter() has the same layers, bits and
 // growth. Filters of the redisbloom layout are written as RedisBloom writes them (`MBbloom--` 4).
 // Filters of the valkey-bloom layout are written as the module valkey-bloom writes them
-// (`bloomfltr` 1). Native filters are written as `bloomery-`, with version 1, 2 if some array is
-// big, or 3 if they have a window or an estimated count. Deletable filters are written as
-// `bloomeryF` or `bloomeryR`. Encoding and decoding leave untouched pages untouched.
+// (`bloomfltr` 1). Native filters are written as `bloomery-`. The version is 3 if they have a
+// window or an estimated count, otherwise 2 if some array is big, otherwise 1. Deletable filters
+// are written as `bloomeryF` or `bloomeryR`. Encoding and decoding leave untouched pages untouched.
 // Thread safety: pure functions; the caller holds the lock of the filter's key.
 // Source: docs/formats.md, "Filters".
 #pragma once

@@ -23,8 +23,8 @@ std::string_view without_key_meta(std::string_view body, uint16_t version) {
   if (body.empty() || static_cast<uint8_t>(body.front()) != rdb::kKeyMetaOrSlotImport) return body;
   StreamReader reader(body.substr(1));
   skip_key_meta(reader);
-  // The end of damaged metadata is unknown. Then the body is returned unchanged. Its first byte is
-  // not the type of a value.
+  // If the metadata are damaged, their end is unknown, and the body is returned unchanged. Callers
+  // then reject it, because its first byte is not the type of a value.
   return reader.ok() ? body.substr(1 + reader.offset()) : body;
 }
 

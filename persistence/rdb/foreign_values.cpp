@@ -194,7 +194,7 @@ void skip_template_reference(StreamReader& reader, const HashTemplates& template
 }
 
 // Skips a value that is encoded as the number of its elements, followed by the elements, which all
-// have one form.
+// have the same form.
 void skip_elements(StreamReader& reader, Form form) {
   for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
     if (form == Form::kContainers || form == Form::kHashWithExpiry) reader.length();

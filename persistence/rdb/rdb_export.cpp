@@ -45,8 +45,8 @@ std::string kind_of(const core::bloom::ScalableFilter& filter) {
                      filter.parameters().window.is_set() ? " with a window" : "");
 }
 
-// Returns the module in whose layout most filters without a window are. Returns kRedis if no module
-// can load any of the filters.
+// Returns the module whose layout is the most frequent among the filters without a window. Returns
+// kRedis if no module can load any of the filters.
 ExportTarget best_target(const RdbCounts& keys) {
   std::array<uint64_t, kTargets.size()> counts{};
   for (const auto& [database, types] : keys) {

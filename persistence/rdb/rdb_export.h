@@ -39,8 +39,8 @@ std::optional<ExportTarget> parse_export_target(std::string_view name);
 struct ExportRequest {
   std::string source;
   RdbPlace place;
-  // The target server. The default is the module in whose layout most filters are, or Redis if no
-  // module can load any filter.
+  // The target server. The default is the module whose layout is the most frequent among the
+  // filters without a window. If no module can load any filter, the default is Redis.
   std::optional<ExportTarget> target;
   bool may_replace = false;
   std::string server_version;

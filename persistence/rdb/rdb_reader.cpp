@@ -26,7 +26,7 @@ using core::keyspace::EntryPtr;
 constexpr uint64_t kAuxBytesMax = uint64_t{1} << 20;
 // A batch of keys is submitted to the decoding threads once it has at least this size.
 constexpr size_t kBatchBytes = size_t{256} << 10;
-// The maximum encoded size of a key, with its value, in a batch. The reader decodes larger ones
+// The maximum encoded size of a key, with its value, in a batch. The reader decodes larger keys
 // directly into their entries.
 constexpr uint64_t kBatchedKeyBytesMax = uint64_t{16} << 20;
 

@@ -6,7 +6,7 @@
 // The command runs on a thread that serves clients. Before a failover or a shutdown, the server
 // waits only for the writes of these threads. As for other clients, the reply is delayed until the
 // append log contains the write. The reply is an error if this leader has lost its permit to
-// acknowledge.
+// acknowledge writes.
 //
 // Thread safety: call() may be called from any thread. `on_reply` is called on a thread that serves
 // clients.

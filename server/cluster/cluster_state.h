@@ -32,8 +32,8 @@ class View;
 enum class Service : uint8_t {
   kDown,  // this server does not lead the shard, or has no permit to acknowledge writes
 
-  // Clients wait, because the shard is being handed over by this server or to it, or because the
-  // former leader may still have a permit.
+  // Clients wait, because this server is handing the shard over or is taking it over. Clients of a
+  // new leader also wait while the former leader may still have a permit.
   kHeld,
   kUp,
 };
@@ -52,7 +52,7 @@ class ClusterState {
   };
   // Returns the newest View together with the Service of that moment. Two separate reads could
   // combine an old Service with a new View, so a new leader would seem to have no permit. The
-  // reference is valid until the thread's next call. REQUIRES: publish() was called.
+  // reference is valid until the thread calls look() again. REQUIRES: publish() was called.
   Observation look(size_t thread_index) {
     Seen& seen = seen_[thread_index];
     if (seen.version != version_.load(std::memory_order_acquire)) [[unlikely]]
@@ -90,8 +90,10 @@ class ClusterState {
     return now_us < permit_until_us() && permit_from_us_.load(std::memory_order_acquire) <= now_us;
   }
 
-  // These functions store and return the time since this replica received bytes from its leader.
-  // Without a link, leader_silence_us() returns the time since the machine started.
+  // set_leader_silence() records how long ago this replica received bytes from its leader.
+  // leader_silence_us() returns the time that has passed since those bytes. While the link is down,
+  // `silence_us` is the largest int64_t, and leader_silence_us() returns the time since the machine
+  // started.
   void set_leader_silence(int64_t silence_us) {
     const int64_t now_us = permit_clock_us();
     leader_heard_us_.store(silence_us > now_us ? 0 : now_us - silence_us,

@@ -184,7 +184,7 @@ void EtcdCalls::start(Call call) {
     const auto self = weak.lock();
     if (!canceled && self) self->on_limit(running);
   });
-  // The call is posted, so that an immediate failure does not call the handler inside of this
+  // The call is posted, so that an immediate failure does not call the handler inside this
   // function.
   asio::post(io_, [self = shared_from_this(), running] {
     asio::co_spawn(self->io_, self->run(running), asio::detached);

@@ -13,9 +13,9 @@
 // that watches must also make a few calls each second. If the connection of a watch breaks, the
 // watch continues after the last reported change. It reports no change twice and omits none.
 //
-// Invariants: the handler of a call runs exactly once, and never inside of the called function. No
-// handler runs once the client is destroyed. A reply larger than kEtcdReplyBytesMax is dropped
-// entirely.
+// Invariants: the handler of a call runs exactly once, and only after the function that started the
+// call has returned. No handler runs once the client is destroyed. A reply larger than
+// kEtcdReplyBytesMax is dropped entirely.
 // Thread safety: none: use it on the thread that runs the io_context. Handlers run there.
 // Source: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/.
 #pragma once
@@ -88,7 +88,7 @@ using EtcdWatchNews = std::variant<EtcdChanges, EtcdWatchEnd>;
 
 class EtcdClient {
  public:
-  // Creates a client. Errors: an endpoint that is no URL, a CA file that cannot be read.
+  // Creates a client. Errors: an endpoint that is not a URL, a CA file that cannot be read.
   static core::Result<std::unique_ptr<EtcdClient>> make(boost::asio::io_context& io,
                                                         EtcdOptions options);
   // Closes all connections; no handler runs afterwards.

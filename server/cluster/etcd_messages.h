@@ -173,7 +173,7 @@ core::Result<std::variant<EtcdWatchReply, EtcdError>> parse_etcd_watch(std::stri
 // other code etcd may still execute the call later.
 bool is_refusal(EtcdCode code);
 
-// Returns the error of a reply whose status is not 200. Never fails. For a text that is no error of
+// Returns the error of a reply whose status is not 200. Never fails. If the text is not an error of
 // etcd, the status alone determines the code: kUnauthenticated for 401, kUnavailable for 5xx, else
 // kUnknown.
 EtcdError parse_etcd_error(unsigned http_status, std::string_view json);

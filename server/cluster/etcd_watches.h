@@ -30,7 +30,7 @@ class EtcdWatches : public std::enable_shared_from_this<EtcdWatches> {
   void cancel(uint64_t number);
   // Ends all watches without calling their handlers.
   void stop();
-  // Moves the watches on other members to the current member.
+  // Moves each watch that uses another member to the current member.
   void move();
 
  private:

@@ -28,15 +28,17 @@ struct JsonFault {
 // Throws the fault that the member does not have the wanted form, such as "number".
 [[noreturn]] void refuse_json(std::string_view name, std::string_view wanted);
 
-// JsonField: a member of an object, which may be missing. The functions throw JsonFault if the
-// member has another type. They also do so if it is missing, except for those ending in `_or`.
+// JsonField: a member of an object, which may be missing. The functions that return the value throw
+// JsonFault if it has another type. They also throw if the member is missing, unless their names
+// end in `_or`.
 class JsonField {
  public:
   static constexpr auto kNumberMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
 
   // The object and the name must outlive the field.
   JsonField(const boost::json::object& object, std::string_view name);
-  // A value that is no member, such as an element of an array. `name` is its name in faults.
+  // A value that is not a member of an object, such as an element of an array. `name` is its name
+  // in faults.
   JsonField(const boost::json::value& value, std::string_view name) : name_(name), value_(&value) {}
 
   bool exists() const { return value_ != nullptr; }

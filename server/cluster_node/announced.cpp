@@ -24,8 +24,8 @@ bool is_loopback(const std::string& word) {
 }
 
 // Returns the address at which other nodes reach a server whose option `bind` has changed. If the
-// former `bind` named `ip` and the present one does not cover `ip`, this is an address of the
-// present `bind`. Otherwise, or if none of those addresses is suitable, it is `ip`.
+// former `bind` named `ip` and the present `bind` does not cover `ip`, returns an address of the
+// present `bind`. Otherwise, or if the present `bind` has no suitable address, returns `ip`.
 std::string moved_address(const std::string& ip, const std::string& bind_before,
                           const std::string& bind_now) {
   const auto before = split_at_spaces(bind_before);

@@ -297,9 +297,9 @@ void ClusterNode::topology_seen(const TopologyVersion& seen) {
 void ClusterNode::settle() {
   // If this node has lost its permit to serve, the loss is published before everything else. A new
   // permit is published only after the view of the cluster. Clients get CLUSTERDOWN if the view
-  // gives this node slots and its published service is kDown. So a deposed leader publishes kDown
-  // after the view, by which it redirects clients. A new leader publishes kHeld before the view, so
-  // that clients wait.
+  // gives this node slots and its published service is kDown. So a deposed leader first publishes
+  // the view, which redirects clients, and then kDown. A new leader first publishes kHeld, so that
+  // clients wait, and then the view.
   if (service_of(member_->service(permit_clock_us())) != Service::kUp)
     show_permit(parts_.state, *member_);
   if (member_->topology().revision != 0 && !holds(file_, member_->topology())) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Departure: the last steps of a node that ends. The node hands over the shard that it leads. Then
-// it removes the members that lack writes from the list of members in sync in etcd, so that none of
-// them takes over.
+// the node updates etcd's list of members in sync. Members that lack writes leave the list, so that
+// none of them takes over.
 //
 // Invariants: each `done` is called once, after a bounded time.
 // Thread safety: belongs to one thread; times are monotonic, in microseconds, given by the caller.
@@ -23,8 +23,8 @@ class Departure {
   // Hands the shard over if the node leads it and another member can take over. Calls `done` after
   // clients were redirected for a moment, or at once if nothing is handed over.
   void hand_over(int64_t now_us, std::function<void()> done);
-  // Removes the members that lack part of the stream, which ends at `offset`, from the list of
-  // members in sync. Calls `done` when etcd has the list, or after one second.
+  // Updates the list of members in sync: members that lack part of the stream leave the list. The
+  // stream ends at `offset`. Calls `done` when etcd has the list, or after one second.
   void close_list(int64_t now_us, uint64_t offset, std::function<void()> done);
   // Calls `done` of each step that has ended. Must be called after each event of the Member.
   void step(int64_t now_us);

@@ -11,8 +11,8 @@ namespace server::cluster {
 namespace {
 
 constexpr std::chrono::milliseconds kFeedRetry{200};
-// Indexes of the ranges in the reply to read(). A reply to the operations that ranges() returns has
-// only the first two. The last range has the keys below alive/.
+// Indexes of the ranges in the reply to read(). A reply to the operations of ranges() lacks
+// kAliveRange, the range of the keys below alive/.
 constexpr size_t kTopologyRange = 0;
 constexpr size_t kSlotsRange = 1;
 constexpr size_t kAliveRange = 2;

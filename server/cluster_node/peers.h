@@ -4,10 +4,10 @@
 // line. Each called address has one link and one thread, until keep_only() ends the link. The link
 // is kept between calls.
 //
-// Invariants: a handler runs once, on the io_context, unless Peers or the io_context ends before.
-// Calls to one address run one after the other. A call first waits for the earlier calls to its
-// address, and then ends within its time limit. A call that has waited for longer than its time
-// limit is not sent, and gets no reply.
+// Invariants: each handler runs once, on the io_context, unless the io_context stops first. Calls
+// to one address run one after the other. A call first waits for the earlier calls to its address,
+// and then ends within its time limit. A call that has waited for longer than its time limit is not
+// sent, and its handler gets nullopt.
 // Thread safety: members are called on the thread that runs the io_context.
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once

@@ -44,8 +44,8 @@ class NodeClient {
   // Sends a command and returns its reply. Errors: no answer in time, and errors that the server
   // returns.
   core::Result<protocol::Reply> call(const std::vector<std::string>& words);
-  // For a command whose reply is not RESP: send() sends the command. read_line() and read_some()
-  // read the reply as those of RespClient do.
+  // These functions serve commands whose reply is not RESP. send() sends the command. read_line()
+  // and read_some() read the reply, as in RespClient.
   core::Result<> send(const std::vector<std::string>& words);
   core::Result<std::string> read_line();
   core::Result<std::string> read_some();

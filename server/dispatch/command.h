@@ -228,12 +228,13 @@ using CommandFamilies = std::span<const std::span<const Command>>;
 inline constexpr std::string_view kVaryingOutput = "nondeterministic_output";
 
 // The permissions on keys and channels that a user needs in addition to the permission to run the
-// command. They are precomputed. kMore: has_plain_rights() cannot decide and returns false.
+// command. They are computed once from the row. With kMore, the fast check has_plain_rights()
+// returns false, and has_rights() decides.
 struct Needs {
   enum Kind : uint8_t { kNothing, kFirstArgument, kMore };
   Kind kind = kMore;
-  // Bits of acl::Access that the key in the first argument needs. If the needed bits depend on the
-  // arguments, all bits that may be needed are set.
+  // Bits of acl::Access that the user needs for the key in the first argument. If the needed bits
+  // depend on the arguments, all bits that may be needed are set.
   uint8_t access = 0;
 };
 

@@ -65,12 +65,12 @@ struct ExpiredKey {
   std::string name;
 };
 
-// Result of a lookup for one kind of value: the value, or null if the key is missing. Converts to
-// false if the key holds another kind; the error reply has been written then.
+// Result of a lookup for one kind of value: the value, or null if the key is missing. If the key
+// holds another kind, the result converts to false, and the error reply was written.
 //
 // A std::optional of a pointer would be slower: g++ 12 writes the std::optional to memory in two
-// pieces and reads it in one piece. The read waits 5 ns for both writes, which is also the duration
-// of the search itself.
+// pieces and reads it in one piece. The read waits 5 ns for both writes, which is as long as the
+// search itself takes.
 template <class Value>
 class Found {
  public:
@@ -131,7 +131,7 @@ class Context {
   Dispatcher& dispatcher;
   const Request& request;  // the running request; inside EXEC it is the request of EXEC itself
   protocol::ReplyWriter reply;
-  CommandResult& result;  // what execute() will return
+  CommandResult& result;  // the result that execute() will return
   const int64_t now_ms;   // wall-clock time, which is the same for all commands of a read batch
 
   // Time for expiry checks. A journal contains a DEL for each expired key, so replay ignores
@@ -267,7 +267,7 @@ class Context {
     environment.state.changes.fetch_add(count, std::memory_order_relaxed);
   }
   // Returns whether a child process may still read arrays that it shares with this process.
-  // REQUIRES: a stripe's lock; the answer stays valid while the lock is held.
+  // REQUIRES: the lock of at least one stripe. The answer stays valid while the lock is held.
   bool may_have_child() const { return environment.state.may_have_child; }
   // Replies at once if the awaited event has happened, and returns false. Otherwise returns true:
   // the connection checks repeatedly whether the event has happened, and then replies.

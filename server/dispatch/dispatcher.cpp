@@ -135,7 +135,7 @@ std::string Dispatcher::refusal(const Context& ctx, uint32_t flags) const {
     const uint32_t allowed = ctx.command->row->flags & queued;
     if (std::string text = trouble(flags, allowed); !text.empty()) return text;
   }
-  // As in Redis, any command evicts keys, but only those that may need memory are rejected.
+  // As in Redis, any command may evict keys, but only commands that may need memory are rejected.
   const bool may_need = (flags & kDenyOom) != 0;
   const bool has_room = ctx.admission().make_room({session_, ctx.args, may_need});
   if (may_need && !has_room) return std::string(kOutOfMemory);
@@ -157,7 +157,8 @@ bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
   return notifies || (flags & kMayReplicate) != 0;
 }
 
-// Checks the availability of the server in the order of Redis.
+// Returns the error if the state of the server prevents the command. The order of the checks is
+// that of Redis.
 std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
   const Availability& availability = environment_.state.availability;
   if ((flags & (kWrite | kReportsMisconf)) != 0) {
@@ -359,8 +360,8 @@ void Dispatcher::refuse(Context& ctx, std::string_view error) {
   environment_.statistics.count_error(error.substr(0, error.find(' ')));
   if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {
     discard_transaction(environment_.keyspace, session_);
-    // EXEC replies with a routing error such as MOVED unchanged, because cluster clients find the
-    // server of the keys by that error.
+    // EXEC replies with a routing error such as MOVED unchanged, because cluster clients need that
+    // error to find the server that owns the keys.
     if (is_routing_error(error)) return ctx.reply.error(error);
     if (error.starts_with("ERR ")) error.remove_prefix(4);
     ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", error));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Dispatcher: executes the requests of one session. It finds the command's row, makes the checks
-// that the row asks for, queues inside MULTI, runs the handler, and counts.
+// that the row requires, and runs the handler. Inside MULTI it queues the command instead. It also
+// updates the statistics.
 //
 // Invariants: every request gets exactly one reply, unless CLIENT REPLY silences the reply or the
 // request is held back. The code of Dispatcher names no command.
@@ -89,8 +90,8 @@ class Dispatcher {
   // Returns whether refusal() and is_held_back() must be called at all.
   bool may_be_refused(const Context& ctx, uint32_t flags) const;
   bool may_be_held_back() const;
-  // Returns whether the command must wait for the end of a pause or a hold, or until the threads of
-  // subscribers have taken earlier messages.
+  // Returns whether the command must wait for the end of a pause or a hold, or until enough earlier
+  // pub/sub messages have been delivered.
   bool is_held_back(uint32_t flags, int64_t now_ms) const;
   // Checks whether the server is available, as part of refusal(). `flags` are those of the row and
   // of all queued commands. `permissions` are the flags that the row and all queued commands share.

@@ -4,8 +4,8 @@
 // not have these changes.
 //
 // Thread safety: the command that makes a change calls the members, on any thread and under the
-// command's locks. The members are called only on a replica, so that a leader's commands pay for no
-// virtual call.
+// command's locks. The members are called only on a replica, so that a leader's commands avoid the
+// cost of a virtual call.
 #pragma once
 
 #include <string_view>

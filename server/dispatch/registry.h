@@ -45,7 +45,7 @@ inline constexpr const char* kKeysWithoutUse = "key range does not say how the k
 inline constexpr const char* kChangesWithoutWrite = "changes keys but is not marked kWrite";
 }  // namespace row_fault
 
-// The error of rename-command ends with the new name.
+// Error text for an invalid rename-command. The new name is appended to the text.
 inline constexpr std::string_view kInvalidRenameTarget =
     "Target command name already exists or is too long: ";
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Durability: does everything with the data directory: loading, the append log and its rewrites,
-// snapshots, and their schedules. It owns the objects that do this work, runs a thread that starts
-// due work, and saves all data before the process ends.
+// Durability: manages the data directory: loading, the append log and its rewrites, snapshots, and
+// the times at which saves are due. It owns the objects that do this work, runs a thread that
+// starts due work, and saves all data before the process ends.
 //
 //   DataLoader, DataReplacer ─► keyspace ─► Saves: SnapshotSaver, BaseRewriter, TransferSaver
 //   journal ─► AppendLog, opened and closed by LogSwitch

@@ -3,13 +3,13 @@
 // ClientInput: bytes that one client has sent and that are not executed yet: incomplete commands
 // and commands that are held back.
 //
-// Small commands are read into the thread's buffer. Only the first part of a command that has not
-// arrived completely is stored here. The missing part of a big command is read directly behind the
-// stored bytes, and that of one big argument into separate memory (BigArgument).
+// Small commands are read into the thread's buffer. If a command has not arrived completely, its
+// received bytes are stored here. The missing bytes of a big command are read directly behind the
+// stored ones. The missing bytes of a big argument are read into separate memory (BigArgument).
 //
 // Invariants: for a client that has not logged in, at most kUnknownBytesMax are allocated. The
 // memory exceeds the size of an announced command by at most one read plus an eighth of the memory.
-// Only the first stored request can have an argument in separate memory, and at most one argument.
+// At most one argument is in separate memory. It belongs to the first stored request.
 // Not thread-safe: a ClientInput belongs to one connection.
 #pragma once
 
@@ -65,8 +65,9 @@ class ClientInput {
   // Invalidates the results of join() and room().
   bool give_back_free();
 
-  // Returns for how many missing bytes of the announced request memory is still needed: 0 while a
-  // big argument arrives, and at most BigArgument::kBytesMax.
+  // Returns the size of the memory to allocate for the missing bytes of the announced request, at
+  // most BigArgument::kBytesMax. Returns 0 while a big argument arrives, because its memory is
+  // already allocated.
   size_t awaited_bytes() const;
   size_t size() const { return kept_bytes() + (big_ ? big_->received_bytes() : 0); }
   // Returns whether the unexecuted bytes are stored in this object rather than in the thread's

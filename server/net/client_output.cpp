@@ -14,8 +14,8 @@ bool ClientOutput::send(std::string_view bytes, protocol::OutputBuffer* whole) {
 }
 
 void ClientOutput::keep_rest(std::string_view bytes, size_t sent, protocol::OutputBuffer* whole) {
-  // A small unsent rest is copied, because taking over the whole buffer would retain the memory of
-  // the sent bytes.
+  // If few bytes remain unsent, they are copied, because taking over the whole buffer would retain
+  // the memory of the sent bytes.
   const bool takes_whole = whole != nullptr && unsent_.empty() && bytes.size() - sent > sent;
   if (!takes_whole) return unsent_.append(bytes.substr(sent));
   whole->consume(sent);

@@ -6,8 +6,8 @@
 // The commands of an unauthenticated client are parsed one at a time, because each may be its
 // login. The client is closed if its unsent replies exceed 4 KiB.
 //
-// Invariants: commands run in order, each once. A command that is held back is parsed again later
-// and run then. Does not access the socket.
+// Invariants: commands run in order, each exactly once. A command that is held back does not run
+// until it is parsed again later. The object does not access the socket.
 // Thread safety: not thread-safe. A RequestRunner belongs to one connection. A RequestBatch and a
 // ReplyGate belong to one thread.
 #pragma once

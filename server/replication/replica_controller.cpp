@@ -193,7 +193,7 @@ void ReplicaController::end_session(const core::Error& cause, const ReplicaSessi
                                     uint64_t generation) {
   const std::scoped_lock stream(parts_.replication.apply_mutex());
   const std::scoped_lock lock(mutex_);
-  // After a promotion this server is a leader and has no state of a link.
+  // After a promotion this server is a leader, so it has no link whose state must be updated.
   if (!target_) return;
   // A session cancelled by a role change does not count as a link failure.
   if (is_wanted(generation)) {

@@ -64,9 +64,10 @@ class ReplicaController {
   bool follow(const Target& target, Locking locking);
   // Implements REPLICAOF NO ONE. Returns false if this server is a leader already.
   bool promote(Locking locking);
-  // Announces a change of the role. `next` is the next leader; nullopt if this server shall lead.
-  // If this server does not follow `next` already, its session ends soon, even while it loads a
-  // snapshot under the replication's apply_mutex(). Must be followed by follow() or promote().
+  // Announces a change of the role. `next` is the next leader; nullopt if this server will lead. If
+  // this server does not follow `next` already, its session with the present leader ends soon. That
+  // session ends even while it loads a snapshot under the replication's apply_mutex(). Must be
+  // followed by follow() or promote().
   // REQUIRES: the caller holds no lock.
   void give_up_unless(const std::optional<Target>& next);
   // Returns the leader's address; nullopt on a leader.

@@ -56,7 +56,7 @@ void Shutdown::begin(const Request& request) {
 
 int64_t Shutdown::replicas_deadline_us() const {
   const int64_t timeout_s = parts_.config.integer(OptionId::kShutdownTimeout);
-  // A replica waits for no other server, because its leader has all its data.
+  // A replica does not wait for its sub-replicas, because its leader has all its data.
   const bool has_no_replicas = parts_.replication.is_replica() || parts_.leader.count() == 0;
   if (timeout_s == 0 || has_no_replicas) return 0;
   return parts_.clock.monotonic_us() + timeout_s * core::kSecondUs;

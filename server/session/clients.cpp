@@ -63,7 +63,7 @@ void Clients::count_memory(Session& session) {
   const uint64_t bytes = is_counted(session) ? session.memory_bytes() : 0;
   uint64_t before = session.counted_bytes.load(std::memory_order_relaxed);
   if (bytes == before) return;
-  // Another thread may concurrently remove the session from sum_bytes_.
+  // Another thread may stop counting the session at the same time, for example to evict it.
   do {
     if (before == Session::kNotCounted) return count_closing(session);
   } while (!session.counted_bytes.compare_exchange_weak(before, bytes, std::memory_order_relaxed));

@@ -70,7 +70,8 @@ class Clients {
   std::atomic<uint64_t> last_id_{0};
   std::atomic<size_t> count_{0};
   std::atomic<uint64_t> evicted_count_{0};
-  // Sum of the sessions' counted_bytes. The updates of two threads may arrive in either order.
+  // Sum of the sessions' counted_bytes. It is signed, because a subtraction may come before the
+  // addition that another thread makes for the same session.
   std::atomic<int64_t> sum_bytes_{0};
   // True if the last eviction did not suffice: the clients with NO-EVICT alone use `limit_bytes` or
   // more.

@@ -105,7 +105,7 @@ void Observer::observe(const Observed& observed) {
     slow_log_->add(std::move(command),
                    static_cast<size_t>(config_.integer(OptionId::kSlowlogMaxLen)));
   }
-  // A big argument is stored without a copy only if no client monitored when the command started.
+  // A big argument is stored without a copy only if no monitor existed when the command started.
   const bool is_readable = stored_word(observed) == nullptr;
   if (observed.is_monitored && is_readable && monitors_->count() > 0) {
     monitors_->feed(monitor_line(now_us, static_cast<unsigned>(observed.session.database),

@@ -39,7 +39,7 @@ struct Observed {
   const Session& session;
   std::span<const std::string_view> words;
   uint64_t ticks;
-  // The word that has memory of its own; null if there is no such word.
+  // The big argument that was received into memory of its own; null if the command has none.
   const BigArgument* big_argument = nullptr;
   Hides hides = nullptr;
   bool is_fast = false;

@@ -34,7 +34,8 @@ std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view n
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         const protocol::Reply& reply);
 
-// Parses the reply to a replayed command, of any size. Returns nullopt if it is no reply.
+// Parses the reply to a replayed command; its size is not limited. Returns nullopt if the bytes are
+// not a whole RESP reply.
 std::optional<protocol::Reply> read_reply(std::string_view bytes);
 
 }  // namespace server

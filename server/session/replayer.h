@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Replayer: executes the commands of one file, or of a leader's stream, as a client would send
-// them.
+// Replayer: executes the commands of an append log file, or of a leader's stream, as if a client
+// had sent them.
 //
 // Thread safety: belongs to one thread.
 #pragma once

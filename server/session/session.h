@@ -96,14 +96,14 @@ enum class Unblock : uint8_t { kNo, kAsByTimeout, kWithError };
 enum class ClientWait : uint8_t {
   kNone,
   kPaused,       // a pause holds the command back
-  kBlocked,      // the command before it waits for its reply
-  kUnblockable,  // as kBlocked, and CLIENT UNBLOCK may end the wait
+  kBlocked,      // the previous command still waits for its reply
+  kUnblockable,  // as kBlocked, but CLIENT UNBLOCK may end the wait
 };
 
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipThis };
 
-// Published: a value that the session's thread writes and any thread reads. The value orders no
-// other memory.
+// Published: a value that the session's thread writes and any thread reads. All accesses are
+// relaxed, so they do not order accesses to other memory.
 template <class Value>
 class Published {
  public:
@@ -233,8 +233,8 @@ struct OwnState {
   SessionUser identity;
   Transaction transaction;
   ReplicaTraits replica;
-  // Called when the session ends. Removes what a command has registered outside the session. For a
-  // replica's session it detaches the replica from Leader.
+  // Called when the session ends. For a replica's session it detaches the replica from Leader.
+  // Other sessions leave it empty.
   std::function<void()> on_end;
 };
 
@@ -274,8 +274,8 @@ class Session : public ClientEndpoint, public OwnState, public PublishedState, p
   // Only the connection's thread may use the subscriptions, except their published members.
   Subscriptions subscriptions;
 
-  // Returns whether the client may run only few commands. In RESP2, messages look like replies, so
-  // a subscriber is restricted.
+  // Returns whether the client may run only the commands that Redis allows to subscribers in RESP2,
+  // such as SUBSCRIBE and PING. The reason is that RESP2 messages look like replies.
   bool is_in_subscriber_mode() const {
     return subscriptions.any() && resp == protocol::RespVersion::kResp2;
   }
@@ -288,9 +288,8 @@ class Session : public ClientEndpoint, public OwnState, public PublishedState, p
   }
 
   // Returns the memory that counts for the client; any thread may call it. Arguments are views of
-  // the query buffer, so they do not count twice. Replies are collected in a buffer of the thread
-  // until the socket is full. Input that is executed directly from the thread's buffer does not
-  // count.
+  // the query buffer, so they do not count twice. The thread's own buffers do not count. One
+  // collects replies until the socket is full. Another holds input that is executed directly.
   uint64_t memory_bytes() const {
     uint64_t sum = sizeof(Session) + subscriptions.published_bytes();
     for (const auto* part : {&queued_bytes, &watched_bytes, &output_buffer_capacity_bytes}) {

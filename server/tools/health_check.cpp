@@ -24,8 +24,9 @@ struct HealthRequest {
   HealthLimits limits;
 };
 
-// Returns the first line of the reply to PING, or of the server's other reply; empty if none
-// arrives in time.
+// Sends PING. Returns the first line from the server, which may be an error that precedes the reply
+// to PING. Returns an error line if the server demands a client certificate. Returns an empty
+// string if no reply arrives in time.
 std::string ask(RespClient& link) {
   // A server that has reached maxclients replies and closes before it receives PING. That reply is
   // read even if sending fails.

@@ -174,7 +174,8 @@ TEST(Glob, MillionQuestionMarksTakeBoundedTime) {
   EXPECT_FALSE(matches_in_time(std::string(1'000'000, '['), "a"));
 }
 
-// A part of at most kStepsPerByte bytes between stars is found at any position of a long text.
+// A run (the elements between two stars of a pattern) of at most kStepsPerByte elements is found at
+// any position of a long text. Longer runs are found in texts of at most 512 bytes.
 TEST(Glob, StepLimitAllowsShortRunsAndTexts) {
   const std::string run = "a?" + std::string(Glob::kStepsPerByte - 3, 'a') + "b";
   ASSERT_EQ(run.size(), Glob::kStepsPerByte);

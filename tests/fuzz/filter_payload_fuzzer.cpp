@@ -23,7 +23,7 @@ using FilterPtr = std::unique_ptr<core::bloom::ScalableFilter>;
 
 class SmallBudget final : public core::MemoryBudget {
  public:
-  // The budget allows arrays that are large enough to be written as runs.
+  // The budget allows arrays that are large enough to be stored as runs of non-zero bytes.
   uint64_t available_bytes() const override { return uint64_t{4} << 20; }
 };
 const SmallBudget kBudget;

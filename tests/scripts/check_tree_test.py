@@ -113,7 +113,7 @@ class CheckTreeTest(unittest.TestCase):
         """
         files = {path: SPDX + f'#include "{include}"\n', include: HEADER}
         for folder in {path.rpartition("/")[0], include.rpartition("/")[0]}:
-            if folder.count("/") > 1:  # a sub-folder needs a few units
+            if folder.count("/") > 1:  # a sub-folder with fewer than four units is an error
                 files.update({f"{folder}/unit{i}.h": HEADER for i in range(4)})
         if refused:
             self.assert_refused(files, refused)
@@ -161,7 +161,7 @@ class CheckTreeTest(unittest.TestCase):
                 low, high = (f"server/{library}/{folder}".rstrip("/") for folder in (lower, upper))
                 self.assert_inside(f"{low}/a.cpp", f"{high}/b.h", refused="is higher than")
             self.assertTrue(set(folders))
-        # A sub-folder that INSIDE does not list has the place of the folder above it.
+        # A sub-folder that INSIDE does not list has the same rank as its parent folder.
         self.assert_inside(
             "server/replication/stream/new/a.cpp", "server/replication/leader/b.h",
             refused="higher",
@@ -398,8 +398,8 @@ class CheckTreeTest(unittest.TestCase):
         self.assert_refused(files, r"^core/a/b.cpp:1: no test: write tests/core/a/b_test.cpp")
         self.assert_accepted({**files, UNTESTED: "# reason\ncore/a/b\n"})
         self.assert_accepted({**files, "tests/core/a/b_test.cpp": SPDX})
-        # A header without a .cpp file needs no test of its own, because the tests of its users
-        # cover it.
+        # A header without a .cpp file needs no test of its own, because the tests of the sources
+        # that include it cover it.
         self.assert_accepted({"core/a/b.h": HEADER, UNTESTED: ""})
 
     def test_the_list_of_untested_units_only_shrinks(self):

@@ -22,7 +22,8 @@ for offer in $OFFERED; do [ "${offer%%=*}" != "$2" ] || version=${offer#*=}; don
 echo "  Candidate: $version" """,
     "dpkg-query": """for last; do :; done
 case " $INSTALLED " in *" all "* | *" $last "*) printf installed ;; *) exit 1 ;; esac""",
-    # The script writes /usr/sbin/policy-rc.d as root by these programs.
+    # As root the script needs no sudo. It calls the other four programs to write and remove
+    # /usr/sbin/policy-rc.d and to disable services.
     "id": "echo 0",
     "tee": "cat >/dev/null",
     "chmod": "",

@@ -186,7 +186,7 @@ class ReleaseTest(unittest.TestCase):
 
 
 class VersionTest(unittest.TestCase):
-    """CMakeLists.txt sets the version, and the other files of this tree must agree."""
+    """CMakeLists.txt sets the version. The other files of this tree must state the same version."""
 
     def setUp(self):
         cmake = (ROOT / "CMakeLists.txt").read_text("ascii")
@@ -203,7 +203,7 @@ class VersionTest(unittest.TestCase):
         self.assertRegex(titles[1], rf"^\[{re.escape(self.version)}\] - \d{{4}}-\d\d-\d\d$")
 
     def test_no_command_is_newer_than_this_version(self):
-        """Our own commands state the version of this server that had them first."""
+        """docs/commands.md states which version of Bloomery introduced each of its own commands."""
         added = (ROOT / "docs/commands.md").read_text("utf-8")
         added = added.split("\n## Bloom filters: what Bloomery adds\n")[1].split("\n## ")[0]
         current = [int(part) for part in self.version.split(".")]

@@ -15,7 +15,8 @@ namespace {
 using Pause = PageCollapser::Pause;
 using Step = PageCollapser::Step;
 
-// A collapser whose steps end as the test says. A step takes the step_us of the clock.
+// Tests a collapser whose steps collapse no memory. Each step returns the value that the test has
+// chosen, and takes `clock_.step_us` of simulated time.
 class PageCollapserTest : public testing::Test {
  protected:
   // Ends the thread at once, so that only the test calls tick().

@@ -200,8 +200,8 @@ void ClusterModel::watch(Node& node) {
   });
 }
 
-// Gives the node the topology and the set of live nodes that etcd had. `version` is the version of
-// this set.
+// Gives the node the topology and the set of live nodes that it has read from etcd. `version` is
+// the version of this set.
 void ClusterModel::take_news(Node& node, const TopologyVersion& topology,
                              const std::optional<IdSet>& alive, uint64_t version) {
   const int64_t clock_us = node.clock(now_us_);

@@ -52,7 +52,7 @@ struct ClusterModel::Node {
   struct Ack {
     uint64_t acked = 0;
     int64_t at_us = 0;
-    uint64_t life = 0;  // `life` of the replica's process that acknowledged
+    uint64_t life = 0;  // Node::life of the replica's process that sent this acknowledgement
     bool log_works = true;
   };
   std::map<std::string, Ack> acks;  // in a leader: acknowledgements of its epoch by replica id
@@ -62,7 +62,7 @@ struct ClusterModel::Node {
   uint64_t boot = 1;
   bool log_works = true;
   Log disk;
-  uint64_t disk_epoch = 0;  // last epoch whose history the log on the disk has
+  uint64_t disk_epoch = 0;  // epoch of the newest stream in the log on the disk
   int64_t synced_us = 0;
   std::string kept_shard;
   uint64_t kept_epoch = 0;

@@ -50,8 +50,8 @@ class EtcdModel {
     return revision_;
   }
 
-  // Restores a backup that is `changes` changes old. Revisions continue from the backup's. So a
-  // later topology may have a revision that nodes know from another topology.
+  // Restores a backup that lacks the last `changes` changes. New revisions follow the backup's
+  // revision. So a later topology may have a revision that nodes know from another topology.
   void restore(size_t changes) {
     topology_ = history_[history_.size() - 1 - std::min(changes, history_.size() - 1)];
     before_ = topology_;

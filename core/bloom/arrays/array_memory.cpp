@@ -28,9 +28,9 @@ uint64_t round_up(uint64_t value, uint64_t step) {
   return (value + step - 1) / step * step;
 }
 
-// With strict overcommit the kernel does not reserve memory for MAP_NORESERVE. If no memory is
-// left, a write to a page of the memory file then kills the process. An anonymous mapping fails in
-// mmap() instead.
+// With strict overcommit the memory file is not used, because the kernel reserves no memory for it
+// in advance. The first write to a page would kill the process if no memory is left. For an
+// anonymous mapping the kernel reserves memory, so mmap() fails instead.
 bool is_overcommit_strict() {
   constexpr int kNever = 2;
   int mode = 0;
@@ -119,7 +119,8 @@ void* ArrayMemory::map_range(uint64_t mapped_bytes, int64_t& offset) {
 }
 
 void* ArrayMemory::map_aligned(uint64_t mapped_bytes, int64_t offset) {
-  // Reserves addresses for one more piece, and maps the file at the first multiple in them.
+  // Reserves 2 MiB of addresses more than the array needs. Maps the file at the first multiple of
+  // 2 MiB in the reserved range.
   const uint64_t reserved_bytes = mapped_bytes + HugePages::kPieceBytes;
   void* const reserved = ::mmap(nullptr, reserved_bytes, PROT_NONE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

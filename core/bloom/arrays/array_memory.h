@@ -2,9 +2,8 @@
 //
 // ArrayMemory: zeroed memory for big bit arrays, in one sparse file that exists in memory only.
 //
-// The processor and forked children cannot distinguish a page that was only read from a page that
-// was written. Only the file knows which pages were never touched. Code that walks a whole array
-// asks the file, and leaves untouched pages untouched.
+// Reading an untouched page of a file in memory allocates the page, like a write. So code that
+// walks a whole array asks the file which pages were touched, and does not access the others.
 //
 // Invariants: each array has its own range of the file, which is never reused; a gap separates two
 // ranges. A freed array stays in memory only while a forked child lives that may read it. Such a

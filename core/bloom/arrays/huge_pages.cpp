@@ -25,16 +25,17 @@ bool is_short_of_memory(int error_number) {
 }  // namespace
 
 HugePages& HugePages::of_process() {
-  // Never destroyed, as ArrayMemory::of_process().
+  // The HugePages is never destroyed, because static arrays may be freed after all other static
+  // objects.
   static HugePages& pages = *new HugePages;
   return pages;
 }
 
 int HugePages::collapse_by_kernel(void* piece, size_t size_bytes) {
   constexpr int kMadvCollapse = 25;  // MADV_COLLAPSE, which older headers do not define
-  // Removes the piece's 512 page table entries at once. In a shared mapping the pages stay in the
-  // file. Otherwise the kernel removes each entry by itself while the pages are locked. Clients
-  // that touch the piece then wait about twice as long.
+  // MADV_DONTNEED removes the piece's 512 page table entries at once. In a shared mapping the pages
+  // stay in the file. Without this call the kernel would remove the entries one by one while the
+  // pages are locked. Clients that touch the piece would then wait about twice as long.
   ::madvise(piece, size_bytes, MADV_DONTNEED);
   return ::madvise(piece, size_bytes, kMadvCollapse) == 0 ? 0 : errno;
 }
@@ -100,8 +101,8 @@ void HugePages::end_piece(const Piece& piece, bool is_huge) {
   if (must_free) free_file_range(reinterpret_cast<std::byte*>(piece.array), busy_bytes_);
 }
 
-// Asks for few pages first, because most pieces of a sparse array have an untouched page there. A
-// page that the system has swapped out counts as absent, so its piece is left alone.
+// Queries only the first few pages at first: in a sparse array they usually include an untouched
+// page. A page that the system has swapped out counts as absent, so its piece is left alone.
 bool HugePages::is_resident(const Piece& piece) {
   constexpr size_t kFirstPages = 4;
   std::array<unsigned char, kPagesPerPiece> in_memory;

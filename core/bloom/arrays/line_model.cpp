@@ -93,7 +93,8 @@ std::vector<LaneTerm> make_lane_terms(unsigned lane_count) {
   std::vector<LaneTerm> terms;
   for (unsigned subset = 0; subset <= own; ++subset) {
     if ((subset & ~own) != 0) continue;
-    // The item's own set may be the base set, by symmetry. The other item has any rotation.
+    // The item that is looked up is assumed to have the base set, because all rotations are
+    // equivalent. An added item has any rotation, with equal probability.
     std::array<unsigned, kMaxLanesPerItem + 1> rotations_by_common{};
     for (unsigned rotation = 0; rotation < kLanes; ++rotation) {
       ++rotations_by_common[std::popcount(subset & lane_set(lane_count, rotation))];
@@ -146,8 +147,8 @@ double lane_moment(const LineModel& model, double item_count) {
 
 // Probability that a line has all bits of s hashes of an item that was not added, for s = 0, 1, 2….
 // Exact up to s = 2, then the logarithm is extrapolated as a parabola. Lookups with three
-// coinciding lines matter in the smallest filters only. With lanes it is exact up to s = 1. Two
-// coinciding lines then have the correlation of lines without lanes.
+// coinciding lines matter in the smallest filters only. With lanes the probability is exact up to
+// s = 1; for s = 2, the correlation of lines without lanes is used.
 using Moments = std::array<double, kMaxLinesPerLookup + 1>;
 Moments same_line_moments(const LineModel& model, double item_count) {
   Moments moments{1};

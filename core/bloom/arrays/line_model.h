@@ -44,8 +44,8 @@ struct LineModel {
 struct LineShapes {
   unsigned line_bits = kLineBits;
   unsigned bits_per_line_max = kMaxBitsPerLine;
-  // More memory than the classic optimum, as a fraction of it, that fewer lines per lookup may
-  // cost.
+  // Memory above the classic optimum that is accepted to get fewer lines per lookup, as a fraction
+  // of that optimum.
   double memory_slack = 0.04;
   bool has_lanes = false;
 };

@@ -27,7 +27,8 @@ std::optional<double> number_of(std::string_view text) {
   return core::parse_double(text);
 }
 
-// promtool requires that exactly the names of counters end in `_total`.
+// promtool requires that the names of counters end in `_total`, and that no other names do. A
+// metric whose name breaks this rule is untyped.
 MetricType type_of(const InfoField& field) {
   const bool is_total = field.metric.ends_with("_total");
   if (field.is_counter != is_total) return MetricType::Untyped;

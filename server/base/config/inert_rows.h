@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Defines rows for options of other servers that have no effect here. The rows fit into short
-// tables, from which options_of() creates Options.
+// Defines the row types of the tables of options that are accepted but have no effect here. A row
+// has only the few fields that such an option needs. options_of() creates an Option from each row.
 //
 // Thread-safe: the tables are constants, and the functions keep no state.
 #pragma once
@@ -46,7 +46,7 @@ struct TextRow {
   Secrecy secrecy;
 };
 
-// The tables of the options of one server, by the kind of option.
+// One table of options for each kind of option.
 struct Tables {
   std::span<const BoolRow> bools;
   std::span<const NumberRow> integers;

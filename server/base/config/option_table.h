@@ -27,8 +27,8 @@ std::optional<size_t> find_option(std::string_view name);
 // These functions return the parts of the table that are defined in rows/.
 std::vector<Option> memory_options();
 std::vector<Option> cluster_options();
-// Returns the options for tests, on the source addresses of links, and on the way in which a signal
-// ends the server.
+// Returns bind-source-addr, the options that select how SIGINT and SIGTERM end the server, and the
+// options for tests.
 std::vector<Option> test_options();
 std::vector<Option> replica_options();
 std::vector<Option> leader_options();
@@ -39,8 +39,8 @@ std::vector<Option> compatibility_options();
 // Returns the options without effect from other releases of Redis and from Valkey. Defined in
 // rows/newer_options.cpp.
 std::vector<Option> newer_options();
-// Returns the directives that restrict access or choose the data, and that this server does not
-// support. A start with any value but the default fails. Defined in rows/refused_options.cpp.
+// Returns the unsupported directives that restrict access, or that select a file to load. A start
+// with any value but the default fails. Defined in rows/refused_options.cpp.
 std::vector<Option> refused_options();
 // Returns why values that are valid one by one cannot be used together; empty if they can.
 // `text_of` returns the value of an option.

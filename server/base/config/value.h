@@ -3,8 +3,8 @@
 // Converts values of options: words to canonical text, and canonical text to lines of a
 // configuration file.
 //
-// Invariants: parse_value() returns an equal value for the text of any value, and for the words of
-// the lines that write_lines() makes of that text.
+// Invariants: a value is unchanged if its text is parsed again by parse_value(). This is also true
+// for the words of the lines that write_lines() returns for the text.
 // Thread-safe: the functions keep no state.
 #pragma once
 

@@ -48,8 +48,8 @@ class SlowLog {
 
 inline constexpr size_t kSlowWordBytesMax = 128;
 
-// One word of a command whose end was cut off: the word's index, and the number of bytes that were
-// cut off. By default no word is cut.
+// Names a word of which a command has only the beginning: the word's index, and the number of bytes
+// missing at its end. By default no word is cut.
 struct CutWord {
   size_t index = ~size_t{0};
   size_t missing_bytes = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LogRate: limits a log message to one line per interval, and counts the others, so that failing
-// clients cannot fill the disk.
+// LogRate: limits a log message to one line per interval, and counts the dropped lines. Failing
+// clients therefore cannot fill the disk with log lines.
 //
 //   if (const auto left_out = rate.pass(now_us)) log_notice("…; {} before", *left_out);
 //

@@ -23,7 +23,7 @@ struct Gauges {
   std::atomic<uint64_t> eviction_exceeded_us{0};
   std::atomic<int64_t> eviction_exceeded_since_us{0};
 
-  // Implements CONFIG RESETSTAT: resets all gauges but the peak, which Redis also keeps.
+  // Implements CONFIG RESETSTAT: resets all gauges except clients_peak.
   void reset() {
     for (auto* gauge : {&operations_per_second, &input_bytes_per_second, &output_bytes_per_second,
                         &expire_cycle_us, &evicted_keys, &eviction_exceeded_us}) {

@@ -69,21 +69,21 @@ class MemoryMonitor final : public core::MemoryBudget {
   void set_exempt(std::function<uint64_t()> exempt_bytes) {
     exempt_bytes_ = std::move(exempt_bytes);
   }
-  // Sets the limit on used memory; 0 means no limit.
+  // Sets the limit on used memory that is not exempt; 0 means no limit.
   void set_limit(uint64_t limit_bytes) {
     limit_bytes_.store(limit_bytes);
     measure_available();
   }
   uint64_t limit_bytes() const { return limit_bytes_.load(std::memory_order_relaxed); }
 
-  // The parts that add up to used memory.
+  // The parts from which used() and limited() are computed.
   struct Parts {
     uint64_t heap_bytes = 0;
     uint64_t array_bytes = 0;       // bytes of mapped bit arrays, touched or not
     uint64_t kept_array_bytes = 0;  // bytes of freed arrays that a forked child may still read
     uint64_t buffer_bytes = 0;      // bytes of mapped buffers
 
-    // Bytes of deleted values that wait to be freed; they do not count as used.
+    // Bytes of deleted values that wait to be freed. used() subtracts them.
     uint64_t pending_bytes = 0;
     uint64_t exempt_bytes = 0;  // bytes that are used but not subject to the limit
 
@@ -126,9 +126,9 @@ class MemoryMonitor final : public core::MemoryBudget {
     return room_maker_ != nullptr && room_maker_->make_room(bytes);
   }
 
-  // Returns whether used memory plus `extra_bytes`, which are about to be allocated, exceeds the
-  // limit. If the calling thread has allocated little since it last measured used memory, the
-  // function only reads a few variables.
+  // Returns whether the used memory that is not exempt, plus `extra_bytes` to be allocated, exceeds
+  // the limit. If `extra_bytes` is 0 and the calling thread has allocated little since it last
+  // measured used memory, the function only reads a few variables.
   bool over_limit(uint64_t extra_bytes = 0) const {
     const uint64_t limit = limit_bytes();
     return limit != 0 && (extra_bytes != 0 || may_have_grown(limit)) && look(limit, extra_bytes);

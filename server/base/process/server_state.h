@@ -97,9 +97,9 @@ struct ServerState {
   std::atomic<bool> expires_actively{true};
   // True if the periodic tasks are paused. DEBUG PAUSE-CRON sets the flag.
   std::atomic<bool> is_cron_paused{false};
-  // Counts the executed commands that other kinds of servers do not know, on filters that such
-  // servers can hold. A command is counted before it is journalled. Replicas of other kinds then
-  // need a new snapshot.
+  // Number of executed commands that no other kind of server supports, on filters that other kinds
+  // can hold. A command is counted before it is journalled. A replica of another kind cannot
+  // execute the command, so it then needs a new snapshot.
   std::atomic<uint64_t> own_words{0};
   // The number of effective changes since the start, from which INFO computes
   // rdb_changes_since_last_save. Every write changes it, so it shares no cache line with the fields

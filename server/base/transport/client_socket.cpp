@@ -56,8 +56,8 @@ bool bind_to(int descriptor, const std::string& host, int family) {
   return false;
 }
 
-// Binds the socket to the address, at any port. bind() rejects an address of another machine, so a
-// server on another machine is never reached.
+// Binds the socket to the server's address, with any port. bind() rejects the address of another
+// machine, so the connection can only reach a server on this machine.
 bool bind_to_own(int descriptor, const sockaddr& address, size_t size) {
   // IP_BIND_ADDRESS_NO_PORT makes connect(), rather than bind(), choose the source port, so that
   // the sockets do not use up the ports of this machine.

@@ -40,8 +40,8 @@ class ClientSocket {
     bool uses_tls = false;
     std::shared_ptr<SSL_CTX> tls{};  // TLS context, if uses_tls; null: TLS is not configured
     std::string source_address{};    // local address of the connection; empty: any
-    // True if only a server on this machine is reached. The connection then begins at the first of
-    // the host's addresses, which must be an address of this machine.
+    // True if the server must be on this machine. Then only the first of the host's addresses is
+    // tried, and connect() fails unless it is an address of this machine.
     bool is_local = false;
   };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Stream: receives and sends a peer's bytes without blocking. A connection accesses its socket only
-// through a Stream. Encryption is another kind of Stream.
+// through a Stream. SocketStream transfers plain bytes; TlsStream encrypts them.
 //
 // Invariants: after close(), or once broken, nothing is received and nothing sent. After receive(),
 // the stream holds no bytes that it could return before the descriptor is readable again. So a

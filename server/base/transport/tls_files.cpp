@@ -185,7 +185,7 @@ core::Result<> check_directory(const std::string& directory) {
 
 // Returns the first error of OpenSSL as text. REQUIRES: the errors of earlier steps are cleared.
 core::Error openssl_error(std::string_view what) {
-  // The first error is the cause. The later ones only name the libraries that passed it on.
+  // The first error is the cause. Callers inside OpenSSL add the later errors, which say less.
   const unsigned long code = ERR_peek_error();
   if (ERR_SYSTEM_ERROR(code)) {
     return {fmt::format("{}: {}", what, std::generic_category().message(ERR_GET_REASON(code)))};

@@ -3,8 +3,9 @@
 // TlsStream: a Stream that sends and receives TLS records. receive() and send() make the handshake,
 // step by step as the peer's bytes arrive.
 //
-// OpenSSL does not access the socket. It reads the bytes of one recv() until none is left. If the
-// socket does not accept all bytes that OpenSSL writes, the others are kept in held_:
+// OpenSSL does not access the socket. OpenSSL reads the bytes that one recv() has received, until
+// none is left. If the socket does not accept all bytes that OpenSSL writes, the unsent bytes are
+// kept in held_:
 //
 //   socket ──recv──► scratch ──► OpenSSL ──► room           receive()
 //   socket ◄──send── held_ ◄──── OpenSSL ◄── bytes          send()

@@ -9,7 +9,8 @@
 //     ▲                   └──────────────── cancel() ────────────┘
 //
 // A member with more history may learn late that the leader's key is gone. The candidate's question
-// makes this member read the live nodes from etcd. Then it has two seconds to campaign.
+// makes this member read the live nodes from etcd. The candidate waits at least two seconds, so
+// that this member can campaign first.
 // Invariants: safety does not depend on the order of the campaigns. Etcd alone decides which member
 // leads.
 // Thread safety: belongs to one thread; times are given by the caller.

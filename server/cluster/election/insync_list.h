@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // InsyncList: the members that a leader wants in the topology's list `insync`. These members may
-// take over, because they lack at most the writes of the last seconds.
+// take over, because they lack at most the writes of the last few seconds.
 //
 // The leader samples the end of the stream. A replica joins the list when it has acknowledged a
 // recent sample, and leaves the list when its last acknowledged sample is old. It also leaves when
@@ -28,8 +28,8 @@ class InsyncList {
   // time to connect.
   void begin(const Shard& shard, int64_t now_us);
   // Updates each member's progress from the state of its link and its acknowledged offset. The
-  // interval between calls adds to the measured lag. So it must be several times shorter than the
-  // lags at which replicas join and leave the list.
+  // interval between calls adds to the measured lag. So the interval must be several times shorter
+  // than the lags at which replicas join and leave the list.
   void look(const Shard& shard, const ReplicationFacts& facts, int64_t now_us);
   // Returns the members that should be in the list, in the order of the shard's members.
   std::vector<std::string> wanted(const Shard& shard, int64_t now_us) const;

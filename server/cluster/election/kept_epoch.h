@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// KeptEpoch: the highest epoch of its shard that a node has on its disk. The node neither leads nor
-// promises in an epoch that is higher than the one on the disk. So after a restart the node never
-// uses an epoch below one that it has used before.
+// KeptEpoch: the highest epoch of its shard that a node has on its disk. In a higher epoch the node
+// does not lead, and does not promise a leader to start no takeover. So after a restart the node
+// never uses an epoch below one that it has used before.
 //
 // Thread safety: belongs to one thread; times are given by the caller.
 #pragma once

@@ -214,8 +214,8 @@ void LeaderPart::step_insync(const Shard& shard, int64_t now_us) {
   if (state_.options.awaits_acks) {
     wanted = state_.joining.step(shard, std::move(wanted), state_.facts, state_.tick);
   }
-  // The lists are compared without regard to order, because another order is no reason to write the
-  // list.
+  // The comparison ignores the order of the ids, because a different order is not worth a write to
+  // etcd.
   if (std::ranges::is_permutation(wanted, shard.insync)) return;
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
   change.topology.shard(shard.name)->insync = std::move(wanted);

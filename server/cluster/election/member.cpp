@@ -51,8 +51,8 @@ void Member::alive_seen(int64_t now_us, IdSet ids) {
 void Member::adopt(int64_t now_us, const TopologyVersion& seen, Writer writer) {
   if (!supersedes(seen, state_.topology)) return;
   bool must_renew = state_.topology.revision == 0;
-  // A lower or equal revision means that etcd was restored. The restored etcd never executes
-  // requests to the former one, so the pending change counts as refused.
+  // A lower or equal revision means that etcd was restored. An earlier request is never executed
+  // after the restore, so the pending change counts as refused.
   if (seen.revision <= state_.topology.revision) state_.calls.refused();
   state_.fault = TopologyFault::kNone;
   puts_back_ = false;
@@ -140,8 +140,8 @@ bool Member::is_sound(uint64_t known_revision, ReadOutcome outcome, const Topolo
     case ReadOutcome::kUnknown:
       return false;
     case ReadOutcome::kAbsent:
-      // No topology was known when the read was sent. So the known topology may have been written
-      // after the read, and need not be absent now.
+      // No topology was known when the read was sent. The known topology may have been written
+      // after the read. So the answer does not prove that the topology is absent now.
       if (known_revision == 0) return false;
       state_.calls.absent();
       state_.fault = TopologyFault::kAbsent;

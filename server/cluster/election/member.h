@@ -130,11 +130,11 @@ class Member {
   // Returns whether etcd has answered this leader recently.
   bool etcd_answers(int64_t now_us) const;
   // Returns whether this leader has lost its data in a restart, or may have lost its newest data.
-  // It then leaves the shard to the other members in sync, and alive/<own id> must not be written.
-  // A leader without any data waits until all members in sync have been alive for four node
-  // timeouts. This suffices for a takeover. With an old snapshot, and after a power cut, it waits
-  // at most four node timeouts after its start. After a power cut the wait ends earlier if all
-  // members in sync have answered that they do not have more data.
+  // The leader then leaves the shard to the other members in sync, and alive/<own id> must not be
+  // written. A leader without a whole copy waits until all members in sync have been alive for four
+  // node timeouts, which suffices for a takeover. A leader that has only a snapshot, or whose
+  // machine was restarted, waits at most four node timeouts after its start. After a restart of the
+  // machine, the wait ends early if all members in sync have answered that they have no more data.
   bool has_lost_data(int64_t now_us) const;
 
  private:

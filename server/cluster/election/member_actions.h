@@ -34,8 +34,8 @@ struct ReplicationFacts {
     std::string id;
     uint64_t acked = 0;  // offset in this leader's stream that the replica has acknowledged
     bool is_online = false;
-    // False while the replica reports that its append log fails. It then reads no more of the
-    // stream, and loses in a restart what the log lacks.
+    // False while the replica reports that its append log fails. The replica then stops reading the
+    // stream. If it restarts, it loses the writes that its log lacks.
     bool log_works = true;
 
     // Returns whether the replica keeps what it acknowledges.
@@ -59,7 +59,7 @@ struct ReplicationFacts {
   int64_t present_until_us = 0;
   // False while the append log cannot be written. This server then refuses writes.
   bool log_works = true;
-  // The epoch in which the server works as a leader; 0 if the server is no leader. The epoch
+  // The epoch in which the server works as a leader; 0 if the server is not a leader. The epoch
   // changes some time after the action Promote, because the change of the role may have to wait for
   // a load.
   uint64_t led_epoch = 0;
@@ -120,7 +120,7 @@ struct AskOffset {
 struct ReadLiveNodes {};
 
 // ReportResigned: sends CLUSTERX RESIGNED <shard> <epoch> to `peer`. The command reports that the
-// leader of `epoch` has stopped acknowledging for good. Once the peer serves, the owner calls
+// leader of `epoch` will acknowledge no more writes. Once the peer serves, the owner calls
 // Member::successor_serves().
 struct ReportResigned {
   std::string peer;
@@ -141,10 +141,10 @@ struct HoldWrites {};
 // topology to the threads that serve clients.
 struct ReleaseWrites {};
 
-// Makes this node the leader, which ReplicationFacts::led_epoch reports. The node acknowledges
-// writes when its permit allows it. Epoch 0 means that an earlier process of this node may have led
-// the shard in the present epoch. Replicas may then have more data than this node, so it sends its
-// stream to none of them.
+// Makes this node the leader. ReplicationFacts::led_epoch then changes to `epoch`. The node
+// acknowledges writes when its permit allows it. Epoch 0 means that an earlier process of this node
+// may have led the shard in the present epoch. Replicas may then have more data than this node, so
+// it sends its stream to none of them.
 struct Promote {
   uint64_t epoch = 0;
 };

@@ -20,7 +20,7 @@ class Member;
 class MemberQueue {
  public:
   virtual void post(std::function<void(Member&, int64_t now_us)> task) = 0;
-  // Calls `done` with true when the condition holds, or with false after `limit_us`.
+  // Calls `done` with true when `condition` holds, or with false after `limit_us`.
   virtual void await(std::function<bool(const Member&, int64_t now_us)> condition, int64_t limit_us,
                      std::function<void(bool holds)> done) = 0;
   // Sends a command to the leader of this node's shard. `done` gets the line of the reply, or

@@ -39,7 +39,7 @@ NodeFile parse_node_document(const json::object& object) {
   file.kept_shard = JsonField(object, "kept_shard").text();
   file.kept_epoch = JsonField(object, "kept_epoch").number();
   file.topology.revision = JsonField(object, "revision").number();
-  // A cluster.json of an older version lacks some of these JSON members, which is no error.
+  // A cluster.json of an older version lacks some of these JSON members, which is not an error.
   file.etcd_cluster = JsonField(object, "etcd_cluster").text_or("");
   file.cluster = JsonField(object, "cluster").text_or("");
   file.kept_boot = JsonField(object, "kept_boot").text_or("");

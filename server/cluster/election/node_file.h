@@ -50,8 +50,8 @@ struct NodeFile {
 core::Result<NodeFile> parse_node_file(std::string_view text);
 std::string node_file_text(const NodeFile& file);
 
-// Returns whether the file has this version of the topology. A recovery may store another topology
-// at the same revision, in which all epochs have grown.
+// Returns whether the file has exactly this version of the topology. Equal revisions are not
+// enough: a recovery may store a topology with higher epochs at the same revision.
 bool holds(const NodeFile& file, const TopologyVersion& version);
 
 // Calls `done` with the reply to CLUSTERX TOPOLOGY: '+' and then node_file_text() without its line

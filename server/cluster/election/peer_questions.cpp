@@ -67,7 +67,7 @@ void ask_for_handover(MemberQueue& queue, std::string shard, std::string replica
 void ask_for_failover(MemberQueue& queue, bool is_forced, PeerAnswered done) {
   queue.post([&queue, is_forced, done = std::move(done)](Member& member, int64_t now_us) {
     const Shard* const own = member.shard();
-    // On a leader, take_over() returns the error for the client.
+    // On a leader or outside a shard, take_over() only returns the error for the client.
     if (is_forced || own == nullptr || member.leads()) {
       return done(ok_unless(member.take_over(now_us)));
     }

@@ -69,7 +69,8 @@ class ReplicaPart {
   int64_t leader_seen_us_ = 0;
   int64_t stand_again_us_ = 0;
   int64_t forced_until_us_ = 0;
-  // True if the restarted leader has answered the present election, and has all data of this node.
+  // True if the restarted leader has answered this node's present question, and has all data of
+  // this node.
   bool leader_has_all_ = false;
   // Time at which this node began to yield to the leader; 0: it does not yield.
   int64_t yielding_since_us_ = 0;

@@ -29,7 +29,8 @@ using persistence::ChunkCheck;
 using persistence::ChunkOutcome;
 using FilterPtr = std::unique_ptr<ScalableFilter>;
 
-// The iterator of the header. The iterator of a chunk is the chunk's end plus one.
+// The iterator that BF.SCANDUMP returns with the filter's header. The iterator of a chunk is the
+// position of the chunk's end plus one.
 constexpr int64_t kHeaderIterator = 1;
 
 /* BF.SCANDUMP key iterator */
@@ -105,8 +106,8 @@ void load_into(Context& ctx, ScalableFilter& filter, int64_t iterator) {
   if (iterator <= 0 || static_cast<uint64_t>(iterator) < chunk.size()) {
     return ctx.reply.error(kBadData);
   }
-  // If the iterator equals the size of the chunk, the position wraps around to 2^64 - 1. No filter
-  // has this position, so load_chunk() fails.
+  // If the iterator equals the size of the chunk, the chunk's position wraps around to 2^64 - 1. No
+  // filter has this position, so load_chunk() fails.
   const uint64_t position = static_cast<uint64_t>(iterator) - chunk.size() - 1;
   const auto check = ctx.session.origin == CommandOrigin::kOwnJournal ? ChunkCheck::kNone
                                                                       : ChunkCheck::kOfTheWhole;

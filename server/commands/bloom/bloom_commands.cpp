@@ -71,8 +71,9 @@ Entry* peek_filter(const Context& ctx, const KeyRef& key) {
   return serves ? entry : nullptr;
 }
 
-// Called after a lookup. If the lookup found all items, no find() follows, so the access is
-// recorded here. Returns `finds_all`. REQUIRES: the key's shared lock.
+// Called after a lookup before an add. If the lookup found all items, records the access to the
+// key, because the command does not look the key up again. Returns `finds_all`. REQUIRES: the key's
+// shared lock.
 bool end_look(const Context& ctx, Entry& entry, bool finds_all) {
   if (finds_all && !ctx.session.no_touch.load(std::memory_order_relaxed)) record_access(ctx, entry);
   return finds_all;

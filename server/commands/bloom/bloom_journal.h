@@ -23,7 +23,7 @@ namespace server {
 void journal_reserved(const Context& ctx, const KeyRef& key,
                       const core::bloom::ScalableFilter& filter);
 
-// Journals added items. `outcomes` may be shorter than `items`: the items after its end were not
+// Journals added items. `outcomes` may be shorter than `items`: items without an outcome were not
 // tried.
 void journal_added(const Context& ctx, const KeyRef& key, const core::bloom::ScalableFilter& filter,
                    bool is_new, Arguments items, std::span<const core::bloom::AddOutcome> outcomes);
@@ -32,9 +32,9 @@ void journal_added(const Context& ctx, const KeyRef& key, const core::bloom::Sca
 void journal_cleared(const Context& ctx, const KeyRef& key,
                      const core::bloom::ScalableFilter& filter);
 
-// If a command on the filter exists only in Bloomery, this function must be called before the
-// command is journalled. If the filter has the layout of another server, replicas that run that
-// server cannot apply the command and need a new snapshot.
+// Must be called before the journal gets a command that only Bloomery can execute on this filter.
+// If the filter has the layout of RedisBloom or valkey-bloom, the leader then disconnects the
+// replicas that run these servers. Such replicas cannot apply the command and need a new snapshot.
 void announce_own_words(const Context& ctx, const core::bloom::ScalableFilter& filter);
 
 // Must be called before COPY is journalled, because RedisBloom cannot copy a filter.

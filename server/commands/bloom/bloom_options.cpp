@@ -36,7 +36,7 @@ using protocol::ArgumentCursor;
 // The tightening ratio that the configuration has by default.
 constexpr double kUsualTightening = 0.5;
 
-// BF.RESERVE has separate errors for a number out of range and for a word that is no number.
+// BF.RESERVE has separate errors for a number out of range and for a word that is not a number.
 // BF.INSERT has one text for both.
 struct OptionTexts {
   std::string_view bad_error_rate;
@@ -285,8 +285,9 @@ LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandO
   return BloomDefaults(config).layout();
 }
 
-// True if a client's command decides the layout itself. The name "native" stands for the version
-// that bf-native-version sets, but in a journal it is version 1.
+// Returns whether `layout` is final for a client's command. If not, the filter gets the version of
+// the native layout that bf-native-version selects. In a journal, the name "native" means version
+// 1.
 bool is_exact_layout(std::optional<LayoutId> named, LayoutId layout) {
   if (named) return *named != core::bloom::kDefaultLayout;
   return layout != core::bloom::kDefaultLayout && layout != core::bloom::kLaneLayout;
@@ -424,8 +425,8 @@ core::Result<FilterRequest> parse_reserve(const Context& ctx) {
   ArgumentCursor cursor(ctx.args.subspan(2));
   SettingsParser parser(cursor, kReserveTexts, {WindowWords::Form::kReserve, is_own});
   parser.take_error_rate();
-  // After an invalid error rate the argument cursor is at its end, so parsing the capacity would
-  // report a syntax error. But the cursor keeps its first error.
+  // After an invalid error rate the argument cursor is at its end, so take_capacity() fails, too.
+  // Only the first error is reported, because the cursor keeps it.
   parser.take_capacity();
   while (!cursor.done()) {
     if (parser.take_shared_option()) continue;

@@ -50,7 +50,8 @@ class WindowWords {
   // Parses one option about the window. Returns false if the next argument is no such option.
   bool take(protocol::ArgumentCursor& cursor);
   bool is_asked() const { return length_.has_value(); }
-  // Returns the requested window, which may be none. Errors: the options describe no valid window.
+  // Returns the requested window, which may be none. Errors: the options do not describe a valid
+  // window.
   core::Result<core::bloom::WindowSettings> settings() const;
   // Returns the time at which the window began, if the journal states it.
   std::optional<int64_t> start_ms() const { return start_ms_; }

@@ -75,8 +75,9 @@ const std::string* find_overlap(const std::set<std::string, std::less<>>& existi
   return next != existing.end() && next->starts_with(prefix) ? &*next : nullptr;
 }
 
-// Returns the first pair of overlapping prefixes as their positions in the request: lowest first
-// position, then lowest second position. After sorting, the time is linear in the number of bytes.
+// Returns the positions in the request of two overlapping prefixes; nullopt if no two overlap. If
+// several pairs overlap, returns the pair with the lowest first position, then the lowest second
+// position. After sorting, the time is linear in the number of bytes.
 std::optional<std::pair<size_t, size_t>> first_overlap(
     const std::vector<std::string_view>& prefixes) {
   std::vector<size_t> places(prefixes.size());

@@ -89,7 +89,7 @@ void select(Context& ctx) {
 
 // Login: the authenticated user, and the version of the user list when that user was found.
 struct Login {
-  acl::UserPtr user;  // null if the credentials are wrong; the ACL log then has the attempt
+  acl::UserPtr user;  // null if the credentials are wrong; the ACL log has the failed attempt
   uint64_t version = 0;
 };
 

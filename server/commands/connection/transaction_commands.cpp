@@ -83,7 +83,7 @@ void exec(Context& ctx) {
   if (end_watches(ctx, transaction)) return ctx.reply.null_array();
   const persistence::Journal::Group group(ctx.services.journal);
   ctx.reply.array(transaction.queue.size());
-  // A queued command may close the connection, so it has the result of EXEC.
+  // A queued command may close the connection, so queued commands write to EXEC's CommandResult.
   Context inner({ctx.services, ctx.counters, session, ctx.dispatcher}, ctx.request, ctx.reply,
                 ctx.now_ms, ctx.result);
   inner.in_exec = true;

@@ -6,7 +6,7 @@
 // Invariants: sections come in table order, each at most once, whatever the order and number of
 // names.
 // Thread safety: any thread may call the functions. The values are read one after another and are
-// no consistent snapshot.
+// not a consistent snapshot.
 #pragma once
 
 #include <span>

@@ -65,8 +65,8 @@ void flushall(Context& ctx) {
   flush(ctx, [&] { return ctx.keyspace().flush_all(); });
 }
 
-// Returns the error text for an index: `not_a_number` if it is no number, or the common text if no
-// such database exists. Returns an empty text for a valid index.
+// Returns the error text for an index: `not_a_number` if the index is not a number, or the common
+// text if no such database exists. Returns an empty text for a valid index.
 std::string_view swap_fault(const core::Result<unsigned>& index, std::string_view not_a_number) {
   if (index) return {};
   return index.error().message == kNotADatabase ? kNotADatabase : not_a_number;
@@ -82,7 +82,8 @@ void swapdb(Context& ctx) {
   const auto second = parse_database_index(ctx.args[2], count);
   const std::string_view first_fault = swap_fault(first, "ERR invalid first DB index");
   const std::string_view second_fault = swap_fault(second, "ERR invalid second DB index");
-  // The error for an index that is no number takes precedence over the error for one out of range.
+  // The error for an index that is not a number takes precedence over the error for an index out of
+  // range.
   if (!first && first_fault != kNotADatabase) return ctx.reply.error(first_fault);
   if (!second) return ctx.reply.error(second_fault);
   if (!first) return ctx.reply.error(first_fault);

@@ -25,8 +25,8 @@ inline std::string not_in_cluster(std::string_view command) {
   return "ERR " + std::string(command) + " is not allowed in cluster mode";
 }
 
-// Parses a database number. Errors: the text is no integer, or no such database exists. An integer
-// beyond 32 bits gets a separate error text.
+// Parses a database number. Errors: the text is not an integer, or no such database exists. An
+// integer beyond 32 bits gets a separate error text.
 inline core::Result<unsigned> parse_database_index(std::string_view text, unsigned count) {
   const auto index = core::parse_int64(text);
   if (!index) return core::Error{std::string(protocol::kNotAnInteger)};

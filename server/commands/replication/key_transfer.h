@@ -32,7 +32,7 @@ struct DumpedKey {
   std::string name{};
   int64_t ttl_ms = 0;  // remaining time until the key expires; 0 if it has no expiry
   std::string payload{};
-  bool replaces = false;  // true if a key of this name on the target is replaced
+  bool replaces = false;  // true if a key of this name on the target may be replaced
 };
 
 class KeyTransfer {

@@ -16,7 +16,7 @@ void answer_role_of_replica(Context& ctx);
 // Returns the offset at the end of the replication stream that this server produces or follows.
 int64_t replication_offset(const Context& ctx);
 // Returns the offset of this leader's stream that a cluster node has acknowledged; 0 if the node is
-// no replica of this leader.
+// not a replica of this leader.
 int64_t replica_offset(const Context& ctx, std::string_view node_id);
 
 // Implements DEBUG CHANGE-REPL-ID: replicas that lose their link need a full sync afterwards.

@@ -169,7 +169,8 @@ void acl_list(Context& ctx) {
   for (const std::string& line : lines) ctx.reply.bulk(line);
 }
 
-// Returns the file's path. If none is configured, replies with an error and returns nullopt.
+// Returns the path of the ACL file. If none is configured, replies with an error and returns
+// nullopt.
 std::optional<std::string> acl_file(Context& ctx) {
   std::string path = ctx.services.config.text(OptionId::kAclFile);
   if (!path.empty()) return path;
@@ -245,7 +246,7 @@ void acl_log(Context& ctx) {
     ctx.reply.number(static_cast<double>(age_ms) / 1000);
     ctx.reply.bulk("client-info");
     ctx.reply.bulk(std::string_view(entry.denied.client).substr(0, entry.denied.client.find('\n')));
-    // Redis has entry-id, timestamp-created and timestamp-last-updated since version 7.2.
+    // Redis' ACL LOG has the following three fields since version 7.2.
     ctx.reply.bulk("entry-id");
     ctx.reply.integer(static_cast<int64_t>(entry.id));
     ctx.reply.bulk("timestamp-created");

@@ -21,7 +21,7 @@
 namespace server {
 namespace {
 
-// Returns whether enable-protected-configs treats the client as local: it is connected by the
+// Returns whether enable-protected-configs treats the client as local: it is connected through the
 // loopback interface or a unix socket.
 Origin origin_of(const Session& session) {
   const std::string_view address = session.address;

@@ -208,9 +208,8 @@ void write_fragmentation(StatsWriter& stats, const MemoryFigures& figures) {
 
 // Writes the components of total.allocated and of process.resident. The values heap.allocated,
 // filters.reserved, filters.kept-for-child and buffers.mapped, minus lazyfree.pending, add up to
-// total.allocated. The resident bytes of the heap, filters, buffers and files add up to
-// process.resident without stacks and static variables. filters.huge-pages is a part of
-// filters.resident.
+// total.allocated. The resident bytes of the heap, filters, buffers, files, stacks and static
+// variables add up to process.resident. filters.huge-pages is a part of filters.resident.
 void write_parts(StatsWriter& stats, const MemoryFigures& figures) {
   stats.bytes("heap.allocated", figures.parts.heap_bytes);
   stats.bytes("filters.reserved", figures.parts.array_bytes);

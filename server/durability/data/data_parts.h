@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// DataParts: references to the parts that saving, loading and replicating the data set work on.
+// DataParts: references to the objects that are needed to save, load and replicate the data set.
 //
 // Types are forward-declared: a source file includes the headers of the types that it uses.
 // Thread safety: the type of each member states its thread safety.

@@ -24,7 +24,8 @@ inline int64_t key_delay(const Config& config, OptionId option) {
 }
 
 // Sleeps before the next key is saved or loaded. A positive `delay` is the duration in
-// microseconds. If `delay` is negative, one of -delay calls on average sleeps for a microsecond.
+// microseconds. If `delay` is negative, on average one of every -delay calls sleeps, for a
+// microsecond.
 inline void delay_for_key(int64_t delay) {
   if (delay == 0) return;
   if (delay < 0) {

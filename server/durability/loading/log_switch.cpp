@@ -68,7 +68,7 @@ void LogSwitch::follow() {
   uint64_t request = 0;
   bool is_awaited = false;
   {
-    // The number of the request is read before wants_log_, so that the result does not answer a
+    // The number of the request is read before wants_log_, so that the result is not reported for a
     // later request.
     const std::scoped_lock lock(mutex_);
     request = requests_;

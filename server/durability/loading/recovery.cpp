@@ -116,8 +116,9 @@ class Recovery {
     parts_.figures.total_bytes = *size;
     if (auto loaded = load_snapshot(path, now_ms, false); !loaded) return loaded.error();
     recovered.needs_base = true;
-    // If a leader has skipped keys while loading, its data differ from those of its replicas. So
-    // the loaded data have no stream position, and the replicas need a full sync.
+    // If a leader has skipped keys of unsupported types while loading, its data differ from those
+    // of its replicas. So the loaded data have no stream position, and the replicas need a full
+    // sync.
     if (is_replica() || parts_.figures.foreign_keys == 0) recovered.position = position_;
     report_loaded("snapshot");
     return recovered;

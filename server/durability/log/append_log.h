@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// AppendLog: decides when journal bytes are written and synced, and when replies may leave.
+// AppendLog: decides when journal bytes are written and synced, and when replies may be sent.
 //
 // With `appendfsync everysec` and `no`, an I/O thread with pending replies writes the bytes of all
 // threads. With `everysec`, the log's own thread syncs once a second. With `always`, one thread at
@@ -8,7 +8,7 @@
 // sync: they continue, and are notified.
 //
 // If syncs take a millisecond or less on average, an I/O thread syncs for its own waiting clients.
-// To hand such a sync to another thread would take longer. Otherwise the log's own thread syncs, so
+// Handing such a sync to another thread would take longer. Otherwise the log's own thread syncs, so
 // that no I/O thread waits for the disk. If a sync answered several clients, the log's thread
 // delays the next sync until as many clients wait again. The delay is at most twice the duration of
 // the last sync. Clients that write in a loop then share one sync, instead of falling into ever
@@ -17,12 +17,12 @@
 // While a sync of `everysec` takes more than two seconds, replies to writes wait for the end of the
 // sync. So a power cut loses the writes of a few seconds at most.
 //
-// Invariants: a reply leaves only when is_safe() holds for the journal's end after its command. The
-// reply may depend on any earlier write of any client. When writing fails or a sync is overdue,
-// replies to read-only commands still leave: the data they show may be lost. If writing fails
-// (fails()), clients with pending writes get failure_text(), new writes are refused (Availability),
-// and the log's thread retries. With `always` a failure ends the process, so no client relies on
-// unanswered writes.
+// Invariants: a reply is sent only when is_safe() holds for the journal's end after its command.
+// The reason is that the reply may depend on any earlier write of any client. When writing fails or
+// a sync is overdue, replies to read-only commands are still sent, although the data that they show
+// may be lost. If writing fails (fails()), clients with pending writes get failure_text(), new
+// writes are refused (Availability), and the log's thread retries. With `always` a failure ends the
+// process, so no client relies on unanswered writes.
 // Thread safety: all members may be called from any thread.
 // Source: docs/architecture.md, "The journal".
 #pragma once
@@ -139,7 +139,7 @@ class AppendLog final : public ReplyLog {
   bool stopping_ = false;
   // True while a thread writes and syncs for all threads.
   std::atomic<bool> is_taken_{false};
-  SyncPacing pacing_;             // state of syncs with `appendfsync always`
+  SyncPacing pacing_;             // with `always`, decides which thread syncs and when
   int64_t next_sync_us_ = 0;      // time of the next sync; used by the log's thread
   int64_t next_retry_us_ = 0;     // time of the next retry; used by the log's thread
   int64_t next_position_us_ = 0;  // time of the next write_position(); used by the log's thread

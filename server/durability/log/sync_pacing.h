@@ -58,8 +58,8 @@ class SyncPacing {
   // Limit on the time that a client waits for other clients to share its sync.
   static constexpr int64_t kGatherMaxUs = 1000;
   static constexpr int64_t kQuickUs = 1000;
-  // Number of syncs over which the duration is averaged. After a sync of 100 ms, the log's thread
-  // does the next thirty syncs, approximately, instead of I/O threads.
+  // Number of syncs over which the duration is averaged. After a sync of 100 ms, the log's thread,
+  // not an I/O thread, does approximately the next thirty syncs.
   static constexpr int64_t kAveragedSyncs = 16;
   // The initial value of the average duration. It makes the log's thread sync until the measured
   // average is at most kQuickUs.

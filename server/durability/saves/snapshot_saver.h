@@ -46,7 +46,8 @@ class SnapshotSaver {
 
   // Implements SAVE: saves in this process, also during a rewrite of the append log.
   core::Result<> save(Locking locking);
-  // Saves in this process. REQUIRES: the caller has claimed the save slot, or a rewrite has.
+  // Saves in this process. REQUIRES: the save slot is claimed, either by the caller or by a
+  // rewrite.
   core::Result<> save_claimed(Locking locking);
   // Does the same as save_claimed(), for a caller that also holds the stream's mutex.
   core::Result<> save_held(Locking locking);

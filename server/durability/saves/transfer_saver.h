@@ -31,8 +31,8 @@ struct SnapshotTransfer {
   // Writes the snapshot. Called in the child.
   std::function<core::Result<>(const persistence::RdbWriteOptions&)> write;
   // Called once with the result of the save, if prepare() has succeeded. If the fork has failed,
-  // the stream's mutex and all stripes are still locked. Otherwise the save slot was released
-  // before.
+  // the stream's mutex and all stripes are still locked. Otherwise the save slot has already been
+  // released.
   std::function<void(const core::Result<>&)> finished;
 };
 

@@ -3,7 +3,8 @@
 // SocketAddress: the address at one end of a TCP socket.
 //
 // Thread safety: any thread may read an address that no thread changes.
-// Source: getsockname(2), getpeername(2); RFC 4291, section 2.5.5.2, for IPv4 inside of IPv6.
+// Source: getsockname(2), getpeername(2); RFC 4291, section 2.5.5.2, for IPv4-mapped IPv6
+// addresses.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>

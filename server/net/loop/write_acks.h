@@ -12,9 +12,10 @@ namespace server::net {
 
 class WriteAcks {
  public:
-  // Returns the stream offset on which a reply to a write depends if it is made now; 0 means none.
+  // Returns the stream offset on which a reply to a write depends if the reply is made now; 0 means
+  // none.
   virtual uint64_t offset_of_writes() const = 0;
-  // Returns whether all members in sync have acknowledged the offset.
+  // Returns whether all replicas that must acknowledge writes have acknowledged the offset.
   virtual bool has_all(uint64_t offset) const = 0;
   // Requests acknowledgements from the replicas soon.
   virtual void request() = 0;

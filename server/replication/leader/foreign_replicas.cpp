@@ -18,8 +18,8 @@ ForeignReplicas::ForeignReplicas(const Config& config, const ServerState& state,
                                  const core::keyspace::FilterKinds& kinds)
     : config_(config), state_(state), kinds_(kinds), own_words_seen_(state.own_words) {
   // take_unheld_filters() records how many filters of each layout were created so far. The result
-  // is ignored, because the stream of this new leader contains no commands for filters that are
-  // deleted already.
+  // is ignored, because the stream of this new leader contains no commands for filters that were
+  // deleted earlier.
   (void)take_unheld_filters();
   module_layout_.reset();
   for (const LayoutRow& row : core::bloom::layout_rows()) {
@@ -72,9 +72,9 @@ bool ForeignReplicas::take_unheld_filters() {
     const uint64_t total = kinds_.total(row.id);
     if (total == seen) continue;
     seen = total;
-    // A replica can load only one module. With `auto` this leader does not know which module that
-    // is. So a filter counts as not held if its layout differs from that of the foreign filter
-    // created before.
+    // A replica can load only one module: RedisBloom or valkey-bloom. With `auto` this leader does
+    // not know which one. It assumes the module of the last filter in the layout of a module. A
+    // filter in any other layout counts as one that the replica cannot hold.
     const bool is_held = policy == "auto"
                              ? row.is_foreign && module_layout_.value_or(row.id) == row.id
                              : policy == row.name;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ForeignReplicas: decides by `replica-foreign` whether replicas of other kinds can hold the data.
-// It also knows the offset from which such replicas may continue.
+// ForeignReplicas: applies the option `replica-foreign`. Decides whether foreign replicas, such as
+// Redis or Valkey servers, can hold the data of this leader. Also records the first offset of the
+// stream from which a foreign replica may continue.
 //
 // A foreign replica drops commands of the stream that it does not know, and acknowledges them. Its
 // process ends when it loads a filter of an unknown module. So a foreign replica that cannot hold
@@ -25,7 +26,7 @@ namespace server {
 class Config;
 struct ServerState;
 
-// The obstacle of `replica-foreign no`.
+// The reason for which `replica-foreign no` rejects every foreign replica.
 inline constexpr std::string_view kNoForeignReplicas =
     "it is another kind of server than its leader (replica-foreign no)";
 
@@ -34,8 +35,8 @@ class ForeignReplicas {
   ForeignReplicas(const Config& config, const ServerState& state,
                   const core::keyspace::FilterKinds& kinds);
 
-  // Returns why no foreign replica can be served now, in words that follow "the replica is refused:
-  // ". Returns nullopt if foreign replicas can be served.
+  // Returns the reason why no foreign replica can be served now, or nullopt if foreign replicas can
+  // be served. The text follows the words "the replica is refused: " in messages.
   std::optional<std::string> obstacle() const;
   // Checks whether a foreign replica that requests the stream can be served. Errors: the reply to
   // the replica.
@@ -61,7 +62,8 @@ class ForeignReplicas {
   const core::keyspace::FilterKinds& kinds_;
   uint64_t own_words_seen_;
   std::array<uint64_t, core::bloom::kLayoutIdsMax> totals_seen_{};
-  // Layout of the last filter that was created in a module's layout, for `auto`.
+  // For `replica-foreign auto`: the layout of the last filter that was created in the layout of
+  // RedisBloom or valkey-bloom.
   std::optional<core::bloom::LayoutId> module_layout_;
   uint64_t first_offset_ = 0;
   int64_t next_log_us_ = 0;  // time at which the next rejection may be logged

@@ -368,9 +368,10 @@ void Leader::add_to_stream(int64_t now_us) {
   // while the flag is set.
   const bool acks_are_wanted = acks_are_wanted_.exchange(false);
   if (replication_.is_replica() || replicas_->empty()) return;
-  // While writes are held with kEnding, nothing is added, because the stream must end where the
-  // final snapshot does. PING and GETACK are still added during a failover, and while a shutdown
-  // waits for replicas. They keep links alive and request acknowledgements.
+  // While a shutdown saves the final data (kEnding), nothing is added, because the stream must end
+  // where the saved data do. CLIENT PAUSE also stops PING and GETACK. During a failover, and while
+  // a shutdown waits for replicas, both are still added. They keep links alive and request
+  // acknowledgements.
   const bool may_add = !pause_.has(PauseGate::Hold::kEnding) &&
                        !pause_.holds_back_by_client(kWrite, parts_.clock.wall_ms());
   // GETACK is sent through the journal, which stops feeding the stream when this server becomes a
@@ -409,8 +410,8 @@ void Leader::on_second(int64_t now_us) {
 
 void Leader::drop_slow_replicas(int64_t now_us) {
   BufferLimit limit = parts_.config.output_buffer_limit(ClientClass::kReplica);
-  // The limit is at least the size of the backlog. Otherwise replicas that have just resumed from
-  // the backlog would be disconnected.
+  // The output limit of a replica is at least the size of the backlog. Otherwise replicas that have
+  // just resumed from the backlog would be disconnected.
   const auto backlog_size = static_cast<int64_t>(backlog_.size_bytes());
   if (limit.hard_bytes > 0) limit.hard_bytes = std::max(limit.hard_bytes, backlog_size);
   if (limit.soft_bytes > 0) limit.soft_bytes = std::max(limit.soft_bytes, backlog_size);
@@ -480,8 +481,8 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
   const auto started = parts_.durability.saves().transfers().start(std::move(transfer));
   if (started) return;
   const std::scoped_lock lock(mutex_);
-  // If the fork has failed, finished() has stored its result. If no result is stored, start()
-  // failed before the fork. The snapshot is then dropped and tried again soon.
+  // If the fork failed, transfer.finished() has stored the error in the snapshot. If no result is
+  // stored, start() failed before the fork. The snapshot is then dropped and tried again soon.
   if (!snapshot_->result) snapshot_.reset();
   constexpr int64_t kRetryUs = 100'000;
   constexpr int64_t kRetryForMemoryUs = 10 * core::kSecondUs;

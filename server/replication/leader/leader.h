@@ -54,7 +54,8 @@ struct ReplicaBatch;
 struct ReplicaSnapshot;
 struct StreamFlow;
 
-// AckListener: is notified when a replica has acknowledged, on the I/O thread of that replica.
+// AckListener: is notified after each acknowledgement from a replica. The notification is sent on
+// the I/O thread of that replica's connection.
 class AckListener {
  public:
   virtual void on_ack() = 0;
@@ -109,7 +110,7 @@ class Leader final : public StreamListener {
   // Returns how many replicas have acknowledged `offset`, for WAIT and WAITAOF.
   int64_t count_acked(uint64_t offset) const;
   int64_t count_synced(uint64_t offset) const;
-  // Makes the leader's thread soon ask all replicas for an acknowledgement.
+  // Wakes the leader's thread, which then requests an acknowledgement from all replicas.
   void request_acks();
 
   // Rejects writes while there are fewer good replicas than min-replicas-to-write, and accepts them

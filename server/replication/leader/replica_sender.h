@@ -84,7 +84,7 @@ class ReplicaSender {
   Descriptor file_;
   uint64_t file_sent_ = 0;
   uint64_t file_size_ = 0;
-  std::unique_ptr<WorkReport> report_;  // reports the progress of sending a file; null otherwise
+  std::unique_ptr<WorkReport> report_;  // progress of sending a file; null if no file is sent
 };
 
 }  // namespace server

@@ -66,7 +66,8 @@ std::optional<int64_t> Replicas::due_in_us(const Policy& policy, int64_t now_us)
 std::optional<Replicas::Batch> Replicas::due(const Policy& policy, int64_t now_us) const {
   const auto wait = due_in_us(policy, now_us);
   if (!wait || *wait > 0) return std::nullopt;
-  // The replica that has waited longest determines the form of the next snapshot.
+  // The replica that has waited longest determines the form of the next snapshot: a file or a
+  // diskless transfer.
   const Replica* first = nullptr;
   for (const auto& [id, replica] : replicas_) {
     if (replica.state != State::kWaits) continue;

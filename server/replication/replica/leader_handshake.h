@@ -52,7 +52,7 @@ class LeaderHandshake {
   int64_t offset() const { return offset_; }
   // Returns false for a leader without PSYNC, which has no offsets either.
   bool knows_psync() const { return knows_psync_; }
-  // Returns the reason for kFailed.
+  // Returns the reason why the handshake failed. Valid after kFailed.
   const std::string& failure() const { return failure_; }
 
  private:

@@ -34,7 +34,7 @@ struct ReplicaParts {
   Durability& durability;
   Replication& replication;
   persistence::FileSystem& files;
-  Clients& clients;          // the list of clients, by which CLIENT LIST shows the link
+  Clients& clients;          // all connections, for CLIENT LIST; includes the link to the leader
   const Tls* tls = nullptr;  // settings of TLS; null if links are never encrypted
 };
 

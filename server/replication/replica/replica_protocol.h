@@ -11,10 +11,11 @@
 //   LeaderHandshake ─► +CONTINUE ──────────────────────────────────────┐
 //          └─────────► +FULLRESYNC ─► SnapshotReceiver ─► loaded() ─► StreamSplitter
 //
-// Invariants: the events do not depend on how the received bytes are split. offset() counts the
-// stream's bytes up to the last unit (command or transaction) that was returned before the latest
-// next(). Memory is allocated for received bytes only: a snapshot is passed on in the pieces that
-// arrive. After kFailed no further event is returned.
+// Invariants: the events do not depend on how the received bytes are split. When next() returns a
+// unit (command or transaction), offset() does not include this unit yet. The following call of
+// next() adds it, because the caller has applied the unit by then. Memory is allocated for received
+// bytes only: a snapshot is passed on in the pieces that arrive. After kFailed no further event is
+// returned.
 // Thread safety: one thread at a time may use an object.
 // Source: PSYNC of Redis 7.0; docs/replication.md.
 #pragma once
@@ -75,8 +76,8 @@ class ReplicaProtocol {
   void loaded(int64_t now_us);
   // Called during a long load. Sends a keepalive to the leader.
   void keep_alive(int64_t now_us);
-  // Sets the state of the append log that acknowledgements report. The next tick() reports if the
-  // log has begun or ceased to fail.
+  // Sets the state of the append log that acknowledgements report. If the log has begun to fail, or
+  // works again, the next tick() sends an acknowledgement without delay.
   void set_log(ReportedLog log);
   // Returns the bytes to send, and empties the output.
   std::string take_output();
@@ -87,7 +88,7 @@ class ReplicaProtocol {
   // Returns the offset up to which the stream was received, applied or not.
   int64_t received_offset() const;
   std::string_view snapshot_bytes() const { return snapshot_bytes_; }
-  // Returns the size that the leader announced; -1 if the snapshot ends with an end mark.
+  // Returns the snapshot's size as the leader announced it; -1 if an end mark ends the snapshot.
   int64_t snapshot_size() const { return snapshot_.size(); }
   uint64_t snapshot_received() const { return snapshot_.received(); }
   const StreamSplitter& unit() const { return splitter_; }

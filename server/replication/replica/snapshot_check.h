@@ -22,8 +22,8 @@ class FileSystem;
 namespace server {
 
 struct SnapshotFacts {
-  // True if the stream after the snapshot contains effects of a Bloomery leader. Otherwise it
-  // contains commands that are executed again.
+  // True if a Bloomery leader wrote the stream after the snapshot: it contains the effects of
+  // commands. Otherwise the stream contains clients' commands, which this server executes again.
   bool has_own_stream = false;
   // The number of the database that the stream after the snapshot uses until it selects another
   // one.

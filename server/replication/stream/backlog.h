@@ -46,8 +46,8 @@ class Backlog final : public persistence::StreamSink {
   void append(std::string_view bytes) override;
 
   uint64_t end_offset() const { return end_.load(std::memory_order_acquire); }
-  // Returns the bytes that the leader keeps only for slow replicas: those before the last
-  // `size_bytes`.
+  // Returns the memory of the blocks that are kept only for slow replicas. These are the blocks
+  // beyond `size_bytes`, rounded up to whole blocks.
   uint64_t replica_bytes() const { return replica_bytes_.load(std::memory_order_relaxed); }
   // Returns the number of bytes kept; 0 while inactive.
   uint64_t kept_bytes() const {

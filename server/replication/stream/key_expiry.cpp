@@ -8,8 +8,7 @@ namespace {
 
 // Maximum duration of one slice of expiry. Clients of this thread wait until the slice ends.
 constexpr int64_t kSliceUsMax = 1000;
-// Weight of the last period in the moving average of the ratio of keys deleted by expiry to keys
-// with an expiry.
+// Weight of the last period in the moving average that INFO shows as expired_stale_perc.
 constexpr double kSmoothing = 0.05;
 
 // Returns the percentage of one processor's time that expiry may use. The values are those of

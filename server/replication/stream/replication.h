@@ -57,8 +57,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   void set_listener(StreamListener* listener) { listener_ = listener; }
 
   // Sets the stream position of the loaded data. Must be called before clients are served. A
-  // leader's replicas may continue from there. A replica asks its leader for the rest. A node of a
-  // cluster keeps the position until it has a role.
+  // leader's replicas may continue from there. A replica requests the stream after this position
+  // from its leader. A node of a cluster keeps the position until it has a role.
   void restore(const persistence::RdbReplicationInfo& position);
   // Called when this node of a cluster begins to lead in an epoch. Replicas may then continue from
   // the restored position, unless the data are ahead of it. Does nothing if no position was

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplicationParts: references to the parts that the code of leaders and the code of replicas
-// share.
+// ReplicationParts: references to the objects that both the leader's and the replica's code use.
 //
 // Thread safety: stated at each member.
 #pragma once

@@ -2,10 +2,11 @@
 //
 // StreamApplier: executes the units of a leader's stream.
 //
-// Invariants: a unit with an unknown command is rejected before any of it is executed. It is
-// executed without that command if the caller prefers, or if the command, such as PUBLISH, changes
-// no keys. A command that fails is logged and counted, and the stream continues as it did on the
-// leader. If data are missing because of the failure, the stream ends.
+// Invariants: an unknown command is skipped if it changes no keys, such as PUBLISH, or if the
+// caller chose to skip all unknown commands. Otherwise the unit that contains the unknown command
+// is rejected before any of its commands is executed. A command that fails is logged and counted,
+// and the stream continues as it did on the leader. If data are missing because of the failure, the
+// stream ends.
 // Thread safety: belongs to one thread; other threads may read the counters.
 // Source: docs/replication.md, "The replica's stream".
 #pragma once

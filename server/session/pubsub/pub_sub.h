@@ -73,7 +73,8 @@ struct Delivery {
 
 class MessageWaker {
  public:
-  // Makes the thread call take() soon, until it returns no message.
+  // Notifies the thread that its inbox has messages. The thread then calls take() repeatedly, until
+  // the inbox is empty.
   virtual void wake_for_messages(size_t thread_index) = 0;
 
  protected:

@@ -93,9 +93,9 @@ TEST(LaneLayoutTest, SharesOfAllLayersSumToOne) {
   }
 }
 
-// Bits of all layers over those of RedisBloom, whose layer i has the error rate E / 2^(i + 1) and
-// the classic optimum of bits. The bounds are those of docs/bloom_math.md, "The series of layer
-// errors".
+// Compares the total number of bits with that of RedisBloom. There, layer i has the error rate
+// E / 2^(i + 1) and the number of bits that is optimal for a classic Bloom filter. The bounds are
+// those of docs/bloom_math.md, "The series of layer errors".
 TEST(LaneLayoutTest, GrowingFiltersNeedLittleMoreThanClassic) {
   for (const double rate : {1e-2, 1e-3, 1e-6}) {
     constexpr uint64_t kItems = 100'000;
@@ -150,7 +150,7 @@ TEST(LaneLayoutTest, HundredItemsAtOnePercentFitInTwoLines) {
 }
 
 TEST(LaneLayoutTest, EqualHashesCountAsErrors) {
-  // 2^48 items leave a share of 2^-16 of absent items with the hash of some item.
+  // In a filter with 2^48 items, one in 2^16 absent items has the same 64-bit hash as some item.
   constexpr uint64_t kMost = kMaxLayerCapacity;
   const Geometry geometry = LaneLayout::plan(fixed(kMost, 1e-4), kMost, 1e-4)->geometry;
   LineModel model{double(geometry.bit_count / kLineBits), geometry.lines_per_lookup,

@@ -54,7 +54,7 @@ TEST(SlotTest, TagIsFoundAtAnyPosition) {
       std::string name(length, 'x');
       name.replace(open, 5, "{foo}");
       EXPECT_EQ(slot_of(name), 12182U) << name;
-      // The keys contain two bytes that differ from '{' in one bit each.
+      // 'z' and 0xfb each differ from '{' in one bit. They must not be mistaken for '{'.
       name[open] = 'z';
       EXPECT_EQ(slot_of(name), crc16(name) % kSlotCount) << name;
       name[open] = '\xfb';

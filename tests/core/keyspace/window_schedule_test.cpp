@@ -8,7 +8,7 @@
 namespace core::keyspace {
 namespace {
 
-// The key whose check is due, or "".
+// Returns the key whose check is due, or "" if no check is due.
 std::string due(WindowSchedule& schedule, int64_t now_ms) {
   const auto name = schedule.take_due(now_ms);
   return name ? name->key : "";

@@ -51,8 +51,8 @@ TEST(BloomeryCodec, BigArraysUseTheNewerVersion) {
   }
 }
 
-// Returns the union of two filters. The item count of a union is an estimate. This union may hold
-// more items than its capacity, because kAllowed permits that.
+// Returns the union of two filters. The item count of a union is an estimate. Overfill::kAllowed
+// permits this union to hold more items than its capacity.
 std::unique_ptr<ScalableFilter> estimated_filter(int item_count, uint64_t capacity = 100) {
   const auto a = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "a", item_count);
   const auto b = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "b", item_count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Loads filters that an earlier version of this server has written
-// (tests/vectors/make_bloomery.py). They must be written again as the same bytes.
+// (tests/vectors/make_bloomery.py). This version must write these filters as the same bytes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

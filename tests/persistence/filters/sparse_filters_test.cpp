@@ -88,7 +88,7 @@ class SparseFilters : public testing::TestWithParam<LayoutId> {
 
   uint64_t before_bytes_ = 0;
   uint64_t array_bytes_ = 0;
-  uint64_t line_count_ = 0;  // maximum number of cache lines that contain bits
+  uint64_t line_count_ = 0;  // maximum number of cache lines in which bits are set
   FilterPtr filter_;
 };
 
@@ -102,7 +102,7 @@ TEST_P(SparseFilters, SurviveSnapshots) {
   if (filter_forms::is_stored_as_runs(GetParam())) {
     EXPECT_LT(bytes.size(), line_count_ * 200);
   } else {
-    EXPECT_GT(bytes.size(), array_bytes_);  // other servers cannot read an array without its zeros
+    EXPECT_GT(bytes.size(), array_bytes_);  // other servers need the zeros of the array
   }
   keyspace.erase(0, keyspace.ref("f"));
   Keyspace loaded(1, 2);

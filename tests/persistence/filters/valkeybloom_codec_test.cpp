@@ -17,8 +17,8 @@ TEST(ValkeyBloomCodec, ValkeyBloomLayersHaveTheRatesOfASeries) {
   const std::string honest = encode_chunk_header(*filter);
   ASSERT_GT(filter->layer_count(), 1U);
   ASSERT_TRUE(decode_chunk_header(honest, kMebibyte));
-  // The header stores the error rate of the whole filter after the layers, and an error rate for
-  // each layer. A header with one changed rate is rejected.
+  // The header contains the error rate of each layer. After the layers, it contains the error rate
+  // of the whole filter. A header with one changed rate is rejected.
   for (const size_t at : {kHead + filter->layer_count() * kLayer, kRateAt, kRateAt + kLayer}) {
     std::string forged = honest;
     overwrite(forged, at, 0.02);

@@ -48,7 +48,7 @@ TEST(DumpPayloadTest, VersionsOfServersInUseAreAccepted) {
 }
 
 TEST(DumpPayloadTest, KeyMetadataOfRedisIsDropped) {
-  std::string meta("\xF3\x01", 2);  // a list of key metadata that has one class
+  std::string meta("\xF3\x01", 2);  // opcode of key metadata, and number of metadata classes
   meta += std::string("spec\x02\x05\x00", 7);
   const std::string payload = with_version(meta + "value", 13);
   EXPECT_EQ(checked_dump_body(payload), "value");

@@ -249,8 +249,8 @@ TEST(RdbWriter, ProgressIsReportedPerPiece) {
   EXPECT_EQ(reported.back().keys, 1000U);
 }
 
-// Sets bits of a filter while the filter is being written. A server does the same to a big array
-// that it shares with the child process that saves it.
+// Sets bits of a filter while the filter is being written. Clients of a server may do the same to a
+// big array while a child process saves the array.
 class BusySink final : public ByteSink {
  public:
   BusySink(std::string& out, core::bloom::ScalableFilter& filter) : out_(out), filter_(filter) {}
@@ -315,8 +315,8 @@ TEST(RdbWriter, SharedArraysAreNeverPacked) {
       EXPECT_GT(shared_file, shared_array);
     }
   }
-  // The bits of this array do not fill its last 64-bit word. So the array has fewer bytes than its
-  // memory, which is big enough to be shared with child processes.
+  // This array has slightly fewer bytes than the smallest shared array. But its memory consists of
+  // whole 64-bit words, and is big enough to be shared. So the array is not compressed.
   const auto [file, array] = sizes_of(core::bloom::ValkeyBloomLayout::kId, 875173);
   EXPECT_LT(array, kShared);
   EXPECT_GT(array, kShared - sizeof(uint64_t));

@@ -47,7 +47,8 @@ class AdminPortTest : public CommandTest {
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
 
-    // Sends `bytes` and returns the whole response, followed by "(end)" if the server has closed.
+    // Sends `bytes` and returns the whole response, followed by "(end)" if the server has closed
+    // the connection.
     std::string ask(const std::string& bytes) {
       (void)::send(sockets.far, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       std::string all;

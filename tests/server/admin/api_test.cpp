@@ -85,8 +85,8 @@ TEST_F(ApiTest, PlansBesideTheOtherKinds) {
   const auto plain_bytes = static_cast<double>(bytes("plain"));
   EXPECT_NEAR(static_cast<double>(bytes("deletable")), plain_bytes, 0.1 * plain_bytes);
   EXPECT_GT(bytes("redisbloom"), 0);
-  // The deletable layout of fingerprints cannot reach an error rate of 1e-12, so the reply has no
-  // curve for it.
+  // The layout of deletable filters cannot reach an error rate of 1e-12. So the reply has no curve
+  // for deletable filters, but still has the curve for plain filters.
   const json::value odd = ask(&Api::plan, {{"error_rate", "1e-12"}, {"capacity", "100000"}});
   EXPECT_TRUE(odd.at("curves").as_object().contains("plain"));
 }

@@ -143,8 +143,9 @@ TEST_F(ClusterNodeTest, TopologyOfEtcdIsShownAndKept) {
   EXPECT_FALSE(state_.permits_replies(permit_clock_us()));
 }
 
-// Another candidate has learned first that the leader is gone. The next periodic read of the live
-// nodes would be two hours later.
+// Another candidate, which already knows that the leader is gone, asks this replica for its offset.
+// The replica must then read the live nodes at once. Its next periodic read would be two hours
+// later.
 TEST_F(ClusterNodeTest, AskedReplicaReadsLiveNodesAtOnce) {
   alive_ = fmt::format(R"({{"key":"{}","value":"","mod_revision":"6"}})",
                        core::encode_base64("bloomery/bloomery/alive/" + id_of('a')));

@@ -25,7 +25,7 @@ std::string error_of(const auto& result) {
   return result ? "" : result.error().message;
 }
 
-// Matches an error that names `noun` and, as the remedy, the command that replaces the shard.
+// Matches an error that contains `noun` and recommends the command `replace` for the shard.
 auto is_error_or_replace(const std::string& noun, const std::string& shard) {
   return ::testing::AllOf(is_error("ERR", noun), ::testing::HasSubstr("`replace " + shard + " "));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests the notifications that each command publishes, in both forms. The expected notifications
-// were measured on Redis 7.0.15; tests/system/data/notification_test.py compares random streams of
-// commands.
+// Tests the notifications that each command publishes on keyspace and keyevent channels. The
+// expected notifications were measured on Redis 7.0.15; tests/system/data/notification_test.py
+// compares random streams of commands.
 #include <initializer_list>
 #include <string>
 #include <utility>

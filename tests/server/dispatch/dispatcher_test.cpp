@@ -89,7 +89,8 @@ TEST_F(DispatcherTest, OnlyAuthenticationIsAnsweredBeforeIt) {
     EXPECT_EQ(run(command), kNoPassword) << command[0];
   }
   EXPECT_THAT(run({"EXEC"}), is_error("EXECABORT", kNotAuthenticated));
-  // As in Redis, an error of the command itself takes precedence over NOAUTH.
+  // As in Redis, the errors for an unknown command and for a wrong number of arguments take
+  // precedence over NOAUTH.
   EXPECT_EQ(run({"GET"}), error(protocol::wrong_arity("get")));
   EXPECT_THAT(run({"nope"}), is_error("ERR", "unknown command"));
   EXPECT_EQ(run({"QUIT"}), kOk);

@@ -54,7 +54,7 @@ TEST_F(ForbiddenWordsTest, NamesOfClientsForgeNoLines) {
   EXPECT_EQ(lines(), before);
 }
 
-// Clients must get no access to files outside the directory, to code, or to the process' own state.
+// Clients must not be able to choose the server's files, load code, or run debugging commands.
 TEST_F(ForbiddenWordsTest, ConfigModuleAndDebugAreNoWeapons) {
   for (const WordList& words : {WordList{"CONFIG", "SET", "dir", "/tmp"},
                                 {"CONFIG", "SET", "dbfilename", "x.so"},

@@ -175,8 +175,8 @@ std::string HostilePayloadsTest::forged(std::string body) {
   return body;
 }
 
-// Tests forged filters whose checksum is correct. An accepted filter must withstand every command,
-// and must be savable.
+// Tests forged filters whose checksum is correct. If the server accepts such a filter, every
+// command on it must be safe, and SAVE must work.
 TEST_F(HostilePayloadsTest, ForgedFilters) {
   std::vector<std::string> bodies;
   for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {

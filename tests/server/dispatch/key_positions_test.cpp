@@ -293,7 +293,7 @@ class KeyPositionsTest : public CommandTest {
   }
 
   // Returns the words that the command table lists as keys although the command does not touch
-  // them, or the reverse.
+  // them. Also returns the words that the command touches although the table does not list them.
   WordList disagreements(const Sample& sample) {
     WordList found;
     const WordList words = spelled(sample);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Compares a server on a simulated disk with a naive model, in random order of commands, writes,
-// syncs, rewrites and log switches. Operations fail; then the server is killed and restarted.
+// Compares a server on a simulated disk with a naive model. Commands, writes, syncs, rewrites and
+// log switches come in random order, and disk operations fail. Then the server is killed and
+// restarted.
 //
 // The journal is one ordered stream, so a start must find the state after some command or
 // transaction. All commands that were synced before a power cut, or written before a kill, must be

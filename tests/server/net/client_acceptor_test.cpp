@@ -38,7 +38,7 @@ class ClientAcceptorTest : public ListenerFixture {
 };
 
 TEST_F(ClientAcceptorTest, RejectsAndCountsClientsAboveTheLimit) {
-  // maxclients also counts the fixture's own clients, so it allows one more client.
+  // The fixture's own clients count towards maxclients, so the server accepts only one more client.
   set_option(config_, OptionId::kMaxClients, std::to_string(clients_.count() + 1));
   serve();
   const Caller first;

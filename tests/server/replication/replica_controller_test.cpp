@@ -53,8 +53,7 @@ class GatedClock final : public core::Clock {
     ++passes_;
     changed_.notify_all();
   }
-  // Waits until threads have been blocked `count` times when they read the clock. Returns false
-  // after a timeout.
+  // Waits until `count` reads of the clock have been blocked. Returns false after a timeout.
   bool await_arrivals(int count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::milliseconds(kPausePatienceMs),

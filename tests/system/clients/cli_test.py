@@ -123,8 +123,8 @@ class CliTest(ServerTest):
         self.assertEqual(lines[2].split()[0], "1", lines)
 
     def test_latency(self):
-        """If its output is no terminal, redis-cli --latency sends PING for a second. It prints
-        minimum, maximum and mean latency and the number of PINGs.
+        """If its output is not a terminal, redis-cli --latency sends PINGs for a second. It then
+        prints the minimum, maximum and mean latency and the number of PINGs.
         """
         least, most, mean, count = map(float, self.cli("--latency").split())
         self.assertLessEqual(least, mean)

@@ -41,7 +41,7 @@ class ClusterAcksTest(ClusterTest):
             for number in range(WRITES):
                 self.assertEqual(writer.call("SET", KEY, number), b"OK")
                 self.assertEqual(reader.call("GET", KEY), str(number).encode())
-            # At this error rate, none of the items is taken for an earlier one.
+            # The error rate is so low that none of the items is a false positive.
             writer.call("BF.RESERVE", "{b}f", "0.000001", WRITES)
             replies = writer.pipeline([["BF.ADD", "{b}f", str(i)] for i in range(WRITES)])
             self.assertEqual([reply for reply, _ in replies], [1] * WRITES)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests the pair of full disks and `cluster-write-acks insync`. The disk of a leader or a replica
-fills while replies to writes wait for all members in sync. No acknowledged write may be lost, and
-no client may wait forever.
+"""Tests full disks in combination with `cluster-write-acks insync`. The disk of a leader or a
+replica fills while replies to writes wait for all members in sync. No acknowledged write may be
+lost, and no client may wait forever.
 """
 
 import re
@@ -21,8 +21,8 @@ ACKS = ("--appendonly", "yes", "--cluster-write-acks", "insync")
 LEAVES_S = 5
 WRITERS = 4
 NO_MOUNTS = disks.why_no_mounts()
-# The errors of one client, in their order. One write is executed but not in the log. Later writes
-# are refused. Then the client follows the leader.
+# The errors that one client gets, in their order. IOERR: the server has executed a write but could
+# not log it. MISCONF: the server rejects later writes. MOVED: the shard has a new leader.
 REFUSALS = re.compile(
     "(IOERR .*No space left on device; this write .*may be kept or lost\n)?"
     "(MISCONF .*No space left on device\n)*(MOVED .*\n)*"
@@ -124,7 +124,9 @@ class ClusterDiskPairsTest(ClusterTest):
         self.check_writers(writers, [first, second])
 
     def hold_writes(self, leader):
-        """Sends writes, whose replies wait for a suspended replica. Returns connections by keys."""
+        """Sends writes whose replies wait for a suspended replica. Returns a dict from each key to
+        its connection.
+        """
         waiting = {f"{{w}}:waiting-{number}": leader.connect() for number in range(WRITERS)}
         for key, connection in waiting.items():
             self.addCleanup(connection.close)
@@ -139,7 +141,7 @@ class ClusterDiskPairsTest(ClusterTest):
         """
         for pattern in ("IOERR .*may be kept or lost", "MISCONF "):
             with leader.connect() as connection:
-                # The last page of the log may have room for a smaller value.
+                # A smaller value might still fit in the last page of the log on the full disk.
                 commands = [("SET", f"refused-{i}", b"x" * 8192) for i in range(2)]
                 replies = connection.pipeline([*commands, ("ECHO", "end")])
             self.assertEqual(replies[-1][0], b"end")
@@ -161,7 +163,7 @@ class ClusterDiskPairsTest(ClusterTest):
         return acknowledged
 
     def test_full_disk_keeps_no_waiting_write_unanswered(self):
-        """Writes wait for a suspended replica when the leader's disk fills. The replica continues,
+        """Writes wait for a suspended replica when the leader's disk fills. The replica resumes,
         and the leader hands over to it.
         """
         (first, second), disk = self.start_with_small_disk(2, 0)
@@ -228,8 +230,9 @@ class ClusterDiskPairsTest(ClusterTest):
         self.check_writers(writers, servers)
 
     def test_replica_with_full_disk_leaves_acks(self):
-        """The replica leaves the list because it reports that its log fails, not because it is
-        late. Writers continue, and a failover to the third member loses no acknowledged write.
+        """The replica with the full disk leaves the list of members in sync. It leaves because it
+        reports that its log fails, not because its acknowledgements are late. Writers continue, and
+        a failover to the third member loses no acknowledged write.
         """
         servers, disk = self.start_with_small_disk(3, 1)
         writers = self.start_writers(servers)

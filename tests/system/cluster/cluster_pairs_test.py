@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests pairs of features that no other cluster test combines. Stale reads, child processes that
-save, host names, or the record of slots in etcd are one feature of a pair. Stalled links,
-transactions, failovers or restarts are the other.
+"""Tests combinations of two features that no other cluster test covers. The first feature is stale
+reads, child processes that save, host names, or the record of slots in etcd. The second feature is
+stalled links, transactions, failovers or restarts.
 """
 
 import collections
@@ -59,9 +59,9 @@ class ClusterPairsTest(ClusterTest):
         return leader, replica, proxy
 
     def test_stalled_link_makes_replica_stale(self):
-        """The link to a living leader carries no byte. A child process of the replica saves, and
-        clients of the replica have transactions. Writes at the leader wait until the replica has
-        left the list of members in sync.
+        """The link between the replica and its running leader stalls. Meanwhile a child process of
+        the replica saves, and clients of the replica run transactions. Writes at the leader wait
+        until the replica has left the list of members in sync.
         """
         leader, replica, proxy = self.start_pair_with_proxy(
             *SLOW_SAVES, "--replica-max-staleness", "2000", "--repl-ping-replica-period", "1",

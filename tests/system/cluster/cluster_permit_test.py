@@ -127,8 +127,8 @@ class ClusterPermitTest(ClusterTest):
         self.addCleanup(of_twin.end)
         let_time_pass(4, why="longer than a lease, which the first one renews")
         self.assertEqual(of_twin.acknowledged, [])
-        # Suspends the leader for longer than its lease. The second process with the same id becomes
-        # the leader, and remains the leader after the first process resumes.
+        # Suspends the leader for longer than its lease. The second process (twin), which has the
+        # same id, becomes the leader. It remains the leader after the first process resumes.
         self.leader.suspend()
         of_twin.wait_for_progress(time.monotonic())
         self.leader.resume()

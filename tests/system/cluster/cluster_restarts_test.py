@@ -239,7 +239,7 @@ class ClusterRestartsTest(ClusterTest):
         self.wait_for_writes(servers[0])
         self.add_items(servers[0], "meanwhile")
         self.check_refuses_shard(servers[1])
-        # The rolling restart continues with the replica. It loses the writes that its log lacks.
+        # The rolling restart continues with the replica, which loses the writes that its log lacks.
         self.terminate(servers[1], code=1)
         disk.free()
         servers[1] = self.start_again(servers[1], 1, *options)
@@ -252,7 +252,7 @@ class ClusterRestartsTest(ClusterTest):
     def write_beyond_disk(self, leader, replica):
         """The replica applies one write, for which its full disk has no room."""
         with leader.connect() as connection:
-            # The last page of the log may have room for a smaller value.
+            # A smaller value might still fit in the last page of the log on the full disk.
             self.assertEqual(connection.call("SET", "ballast", b"x" * 8192), b"OK")
         wait_until(
             lambda: self.field(replica, "persistence", "aof_last_write_status") == "err",

@@ -134,7 +134,7 @@ class ClusterSecurityTest(ClusterTest):
         self.check_host_names(servers)
 
     def check_host_names(self, servers):
-        """Clients of TLS are sent to host names, with the TLS port."""
+        """On TLS connections, MOVED and CLUSTER SLOTS name the host name and the TLS port."""
         connections = [self.connect_as_app(server) for server in servers]
         for connection in connections:
             connection.call("CONFIG", "SET", "cluster-announce-hostname", "localhost",

@@ -239,7 +239,8 @@ waitaof
 watch
 """
 
-# Commands of Redis 7.4 that this server lacks, by the reason that docs/compatibility.md gives.
+# Commands of Redis 7.4 that this server lacks, grouped by the reason that docs/compatibility.md
+# gives.
 ABSENT = {
     "scripts and functions": """eval eval_ro evalsha evalsha_ro fcall fcall_ro function|delete
         function|dump function|load function|restore script|debug script|load""",

@@ -42,7 +42,7 @@ DELIBERATE = {}
 # scripts.
 MISSING_GROUPS = {b"list", b"hash", b"set", b"sorted-set", b"stream", b"geo", b"hyperloglog",
                   b"scripting"}  # fmt: skip
-# Further commands that we do not support. The last one is only for Redis' own use.
+# Further commands that we do not support. Only nodes of Redis Cluster send RESTORE-ASKING.
 MISSING = {b"sort", b"sort_ro", b"restore-asking"}
 
 

@@ -22,7 +22,7 @@ SHOWN_BEFORE_DIFFERENCE = 60
 
 
 class Pair:
-    """Holds one connection to each server, and the commands that are queued since MULTI."""
+    """Holds one connection to each server, and the commands queued since MULTI."""
 
     def __init__(self, ours, theirs, protocol):
         self.both = [ours.connect(), theirs.connect()]

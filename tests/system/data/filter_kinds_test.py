@@ -104,8 +104,8 @@ class FilterKindsTest(ServerTest):
         added = [item for item, reply in zip(items, replies) if isinstance(reply, int)]
         before = digest(connection)
         replies = self.add_all(connection, kind, items[len(added) :])
-        # The filter rejects the new items a second time. The reply to a false positive is 0,
-        # because the filter does not count it as new.
+        # The rejected items are sent again, and the filter rejects them again. A reply may also be
+        # 0: the item is a false positive, which the filter takes for a present item.
         self.assertLessEqual({reply for reply in replies if isinstance(reply, int)}, {0})
         self.assertTrue(any(not isinstance(reply, int) for reply in replies))
         self.assertEqual(digest(connection), before)
@@ -136,8 +136,8 @@ class FilterKindsTest(ServerTest):
                 connection.call("BF.MADD", key, *itertools.islice(numbers, 200))
                 self.grow(connection, key, layers, numbers)
                 items[key] = range(next(numbers))
-            # An array of this capacity is mapped memory, which a child process that saves shares
-            # with the server. Layouts that clear bits do not share it.
+            # At this capacity the array exceeds 1 MiB. The server shares such an array with child
+            # processes that save, unless the layout clears bits.
             connection.call("BF.RESERVE", f"{kind} wide", "0.001", 1_500_000, *words)
             connection.call("BF.MADD", f"{kind} wide", *range(BATCH))
             items[f"{kind} wide"] = range(BATCH)
@@ -150,7 +150,7 @@ class FilterKindsTest(ServerTest):
         found = connection.call("BF.MEXISTS", copy, *items)
         if time.time() < deadline:
             self.assertEqual(set(found), {1}, copy)
-        elif asked > deadline + 0.002:  # the key may survive the millisecond after its deadline
+        elif asked > deadline + 0.002:  # expiry has a resolution of 1 ms
             self.assertEqual(set(found), {0}, copy)
 
     def test_expiry_during_saves_rewrites_and_reloads(self):

@@ -16,7 +16,7 @@ from harness.huge_pages import PIECE_BYTES, expect_items, fill, huge_bytes, memo
 from harness.huge_pages import wait_for_huge_bytes
 from harness.replication import ReplicaTest, digest, info
 
-CAPACITY = 56_000_000  # at 1 %, the array takes about 70 MB
+CAPACITY = 56_000_000  # at an error rate of 1 %, the array takes about 70 MB
 CHECKED_ITEMS = 20_000
 SPARSE_CAPACITY = 2_000_000_000
 SPARSE_ITEMS = 2_000

@@ -32,8 +32,9 @@ class OutputLimitTest(ServerTest):
         self.assertEqual(reply, b"OK")
 
     def slow_client(self):
-        """Returns a client that has requested a reply larger than the kernel's socket buffers, and
-        has read nothing of it."""
+        """Returns a client that has requested a reply larger than the kernel's socket buffers, but
+        has not read the reply.
+        """
         client = self.server.connect()
         self.addCleanup(client.close)
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
@@ -88,8 +89,8 @@ class LowerLimitsTest(ServerTest):
         options += ["--enable-debug-command", "yes"]
         first = self.start_server(*options, directory=directory)
         with first.connect() as client:
-            # The append log has no base file with these commands, so the next start executes them
-            # again.
+            # No rewrite of the append log runs. So the next start executes these commands again,
+            # under the lower limits.
             self.assertEqual(client.call("CONFIG", "SET", "proto-max-bulk-len", "8mb"), b"OK")
             client.call("SETBIT", "bits", 16 << 20, 1)
             client.call("SET", "big", b"x" * (3 << 20))

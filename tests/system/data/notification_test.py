@@ -89,8 +89,8 @@ class NotificationTest(ReplicaTest):
         listeners = [self.listen(server) for server in servers]
         connections = [self.connection_to(server) for server in servers]
         sent = events = 0
-        # Half of the time notify-keyspace-events is ALL, because random classes of events may be
-        # such that hardly any command publishes a message.
+        # Half of the time notify-keyspace-events is ALL. With random classes of events, hardly any
+        # command may publish a message.
         sent_to_all = events_of_all = 0
         classes = ALL
         while sent < COMMANDS:

@@ -40,8 +40,8 @@ class SparseFilterTest(ReplicaTest):
         return server, connection
 
     def memory(self, server, connection):
-        """Returns the server's resident bytes: its filter arrays, with pages that forked child
-        processes touched, plus its anonymous memory.
+        """Returns the server's resident bytes: the filter arrays plus the anonymous memory. The
+        bytes of the arrays include pages that only forked child processes have touched.
         """
         fields = info(connection, "memory")
         arrays = int(fields["mem_filter_arrays_resident"])

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""CLIENT PAUSE, SHUTDOWN and DEBUG RELOAD continue only after all running writes have ended."""
+"""Tests that CLIENT PAUSE, SHUTDOWN and DEBUG RELOAD wait until all running writes have ended."""
 
 import itertools
 import pathlib

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests kill -9 at random moments under load. The server must lose no acknowledged write, and must
-have no data that no client sent.
+"""Tests kill -9 at random moments under load. The server must lose no acknowledged write, and
+all its data must come from writes that clients sent.
 
 Environment:
   BLOOMERY_KILL_CYCLES  number of kills for each combination of appendfsync and io-threads

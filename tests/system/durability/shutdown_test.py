@@ -155,8 +155,8 @@ class ShutdownTest(ServerTest):
             self.assertEqual(connection.call("DBSIZE"), 2)
 
     def test_failed_save_point_does_not_prevent_the_end(self):
-        """If the snapshot for the save points fails, a shutdown still ends the server, because the
-        append log holds all data.
+        """If save points are configured, a shutdown saves a snapshot. If this snapshot fails, the
+        server still ends, because the append log holds all data.
         """
         for end in (signal.SIGTERM, "SHUTDOWN"):
             server = self.start("--save", "3600 1")
@@ -232,8 +232,9 @@ class ShutdownTest(ServerTest):
             self.assertRegex(str(reply), "append log is in use")
 
     def test_start_waits_for_the_child_of_a_killed_server(self):
-        """A start waits for the child process of a killed server. The child inherits the lock of
-        the data directory and the server's sockets, and closes them only when it first runs.
+        """A starting server waits for the child process of a killed server. The child inherits the
+        lock of the data directory and the server's sockets. It closes them only when it first runs,
+        which may be after the kill.
         """
         path = self.directory / "server.sock"
         addresses = ("--unixsocket", path, "--http-port", free_port())
@@ -263,7 +264,7 @@ class ShutdownTest(ServerTest):
             for number in range(100):
                 connection.call("SET", f"key:{number}", self.rng.randbytes(100_000))
             children = []
-            # A child process may end before the test stops it. Then the test saves again.
+            # A child process may end before the test suspends it. Then the test saves again.
             for _ in range(100):
                 connection.call("BGSAVE")
                 children = server.suspend_children()
@@ -284,7 +285,7 @@ class ShutdownTest(ServerTest):
             for number in range(100):
                 connection.call("SET", f"key:{number}", self.rng.randbytes(100_000))
         stopped = cycle = 0
-        # A child process may end before the test stops it. Then the test saves again.
+        # A child process may end before the test suspends it. Then the test saves again.
         while cycle < CYCLES or stopped == 0:
             cycle += 1
             self.assertLess(cycle, 100 + CYCLES, "each child ended before it was stopped")

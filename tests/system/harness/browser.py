@@ -150,7 +150,8 @@ class BrowserTest(ServerTest):
         try:
             self.browse(*arguments, signs=str(signs.folder), **more)
         finally:
-            # A failed check does not reach its later steps, but the thread waits for their files.
+            # A failed check does not create the files of its later steps. The thread waits for
+            # these files, so they are created here.
             for step in steps:
                 (signs.folder / step).touch()
             follower.join()

@@ -3,9 +3,9 @@
 earlier ones.
 
 Two rules keep the replies of two servers comparable. First, no key may expire while the test runs.
-So an expiry is far in the future, or it is past and the command deletes the key at once. Second, no
-two relative expiries are equal, because their order would depend on the millisecond in which each
-command arrives.
+So an expiry is far in the future, or it is in the past and the command deletes the key at once.
+Second, no two relative expiries are equal, because their order would depend on the millisecond in
+which each command arrives.
 """
 
 import time
@@ -72,9 +72,9 @@ class CommandStream:
         return command
 
     def _spoil(self, command):
-        # Commands with absolute expiries are not changed. An expiry in the past would leave an
-        # expired key, which DBSIZE may or may not count. SCAN is not changed either, because each
-        # server has its own cursors.
+        # Commands with EXAT or PXAT are not made invalid, because the new expiry could be in the
+        # past. It would leave an expired key, which DBSIZE may or may not count. SCAN is not made
+        # invalid either, because each server has its own cursors.
         if {b"EXAT", b"PXAT", b"SCAN"} & {word.upper() for word in command}:
             return command
         kind = self.rng.randrange(3)
@@ -239,8 +239,8 @@ class CommandStream:
 
     def setrange_command(self):
         offset = self.rng.choice([0, 1, 5, 44, 200, -1, 536870912, 2**32, MAX_I64, -(2**63)])
-        # A string has at most 536870912 bytes. At the offset 536870912 the value must not be empty,
-        # so that the string would exceed the maximum and both servers reject the command.
+        # A string has at most 536870912 bytes. At this offset the value has at least one byte. So
+        # the string would exceed the maximum, and both servers reject the command.
         value = self.value() or b"z" if offset == 536870912 else self.value()
         return ["SETRANGE", self.key(), offset, value]
 

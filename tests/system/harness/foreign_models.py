@@ -257,7 +257,7 @@ class Replica:
 
     def add_all(self, key, items):
         if key not in self.filters:
-            # The module would create the missing filter by the replica's configuration, which may
+            # The module would create the missing filter with the replica's configuration, which may
             # differ from the leader's. So the stream must create each filter first.
             raise Refused(f"an add to a filter that is not there: {key}")
         for item in items:

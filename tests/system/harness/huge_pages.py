@@ -55,8 +55,8 @@ def is_refused(server):
 
 def wait_for_huge_bytes(server, connection, wanted):
     """Waits until `wanted` bytes are in huge pages. Returns False if the kernel refuses the call.
-    Setting the option from `no` to `auto` wakes the thread, which otherwise visits all arrays every
-    5 to 30 seconds.
+    Setting filter-huge-pages from `no` to `auto` wakes the server's thread that moves arrays to
+    huge pages. Otherwise this thread visits all arrays only every 5 to 30 seconds.
     """
 
     def is_done():

@@ -38,7 +38,7 @@ class Push(list):
 
 
 class ProtocolError(Exception):
-    """The server wrote bytes that are not RESP."""
+    """Raised if the server sends bytes that are not RESP."""
 
 
 def encode(*arguments):

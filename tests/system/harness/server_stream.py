@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Seeded random commands about the server and its connections. For keys there is CommandStream.
+"""Generates random commands about the server and its connections. CommandStream generates commands
+on keys.
 
 A word of a command may be an Id. The test replaces the Id by the client id of one of its
 connections, which differs between the compared servers.
@@ -40,8 +41,9 @@ FIXED = {
     b"socket-mark-id", b"supervised", b"syslog-enabled", b"syslog-facility", b"syslog-ident",
     b"tcp-backlog", b"unixsocket", b"unixsocketperm",
 }  # fmt: skip
-# Commands whose arguments are not altered randomly. COMMAND lists all commands, and CONFIG SET
-# already ends randomly. Redis executes the beginning of a HELLO whose last word it rejects.
+# Commands to which next() adds no wrong last word, and from which it removes no word. COMMAND
+# without a subcommand would list all commands. CONFIG SET has random values already. If Redis
+# rejects the last word of HELLO, it may have executed earlier words.
 UNSPOILT = {b"COMMAND", b"CONFIG", b"SWAPDB", b"HELLO"}
 
 

@@ -193,8 +193,8 @@ class Windows(Load):
         for key in ("window:time", "window:items"):
             (added,) = self.send([("BF.MADD", key, *items)])
             (known,) = self.send([("BF.MEXISTS", key, *items)])
-            # A filter without REFRESH does not store an item that is a false positive. A generation
-            # that makes the item found may soon expire, so such an item is not checked.
+            # A filter without REFRESH does not store an item that is a false positive. The
+            # generation that causes the false positive may soon expire, so the item is not checked.
             promised = known if key == "window:time" else itertools.compress(known, added)
             assert all(promised), "an item is forgotten before its window has passed"
         self.stopping.wait(0.02)

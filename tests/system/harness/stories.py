@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Shared parts of story_*_test.py, which replay workloads of users: their size and error rate.
+"""Shared parts of story_*_test.py, which replay workloads of users. Sets the size of the workloads,
+and limits their false positives.
 
 By default each story runs for some seconds at a small size. At the full size of the users'
 workloads a story takes minutes:

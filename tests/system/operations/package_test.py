@@ -157,7 +157,7 @@ class PackageTest(ServerTest):
         self.assertIn("[Unreleased]", (pages / "CHANGELOG.md").read_text(encoding="utf-8"))
         texts = {path.stem: gzip.decompress(path.read_bytes())
                  for path in (pages / "licenses").iterdir()}  # fmt: skip
-        # Each library that the program needs, and those that are compiled into it.
+        # The package must have the license of each library that the program uses.
         for library in ("boost", "cli11", "fmt", "isal", "jemalloc", "lzf", "prometheus", "spdlog",
                         "ssl", "systemd", "xxhash"):  # fmt: skip
             (name,) = [name for name in texts if library in name]

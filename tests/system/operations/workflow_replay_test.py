@@ -33,7 +33,8 @@ class WorkflowReplayTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.build = self.folder / "build"
         self.artefacts = self.folder / "artefacts"
-        # A step names files of build/server, or has other arguments here.
+        # Maps the first words of a step to a function that adapts the step to this machine. The
+        # function may replace paths in build/server, or change other arguments.
         self.replayed = {
             "git config --global": lambda words: words,
             "scripts/install_deps.sh server": lambda words: words,

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Tests our server as the leader of other servers: Debian's redis-server without a module, and
 models of RedisBloom and valkey-bloom. The models reject commands that these modules do not know.
-The file tests/server/replication/leader/foreign_replicas_test.cpp tests the leader's decisions
-alone."""
+The unit test tests/server/replication/leader/foreign_replicas_test.cpp covers which of these
+replicas the leader serves or disconnects.
+"""
 
 import random
 import struct

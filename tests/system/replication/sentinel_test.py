@@ -231,8 +231,8 @@ class SentinelTest(ServerTest):
             node.process.resume()
 
     def test_an_isolated_leader_stops_acknowledging(self):
-        """With min-replicas-to-write 1 an isolated leader acknowledges no write, and so loses none,
-        once min-replicas-max-lag has passed.
+        """Once min-replicas-max-lag has passed, an isolated leader with min-replicas-to-write 1
+        acknowledges no write. So it loses no later acknowledged write.
         """
         cluster, old = self.start_cluster(min_replicas_max_lag=LAG_MAX_S)
         seeker = self.start_writer(PythonWriter(cluster.sentinel_addresses(), NAME, PASSWORD))

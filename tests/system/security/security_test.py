@@ -31,8 +31,8 @@ class ClientsTest(ServerTest):
         return self.client.call(*words)
 
     def test_cve_2026_81934_56684_23479_killed_clients(self):
-        """CLIENT KILL ends clients while they pipeline, wait, subscribe or run a transaction.
-        Clients kill themselves and others.
+        """CLIENT KILL disconnects clients that send pipelines, block in WAIT, subscribe or run a
+        transaction. Clients kill themselves and others.
         """
         stop = threading.Event()
 

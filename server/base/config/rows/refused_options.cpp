@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of directives that restrict access or choose the data, and that this server does not
-// support. A value other than the default makes the start fail, and CONFIG SET rejects it.
+// The rows of unsupported directives that restrict access, or that select a file to load. Ignoring
+// them would be dangerous. A value other than the default makes the start fail, and CONFIG SET
+// rejects it.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of the options on signals, on the source addresses of links, and for tests. Options for
-// tests make saving and loading slow, or watch the I/O threads.
+// The rows of bind-source-addr, of the options for SIGINT and SIGTERM, and of the options for
+// tests. Options for tests make saving and loading slow, or watch the I/O threads.
 #include "server/base/config/option_table.h"
 #include "server/base/config/special_values.h"
 

@@ -28,7 +28,7 @@ constexpr uint64_t kBigBytes = 64 * kMiB;
 constexpr uint64_t kPieces = kBigBytes / kPiece;
 using Step = HugePages::Step;
 
-// Memory whose pieces a test's own function collapses, and arrays of that memory.
+// In these tests a function of the test collapses the pieces of memory, instead of the kernel.
 class HugePagesTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -213,7 +213,7 @@ TEST_F(HugePagesTest, ArraysOfAChildAreNotCollapsed) {
   EXPECT_EQ(pass(), 0U);
 }
 
-// Bytes of this process' shared memory that huge page table entries map.
+// Returns how many bytes of this process' shared memory are mapped as huge pages.
 uint64_t mapped_huge_bytes() {
   std::ifstream file("/proc/self/smaps_rollup");
   for (std::string line; std::getline(file, line);) {
@@ -236,7 +236,7 @@ bool kernel_collapses_files_in_memory() {
   return step == Step::kCollapsed;
 }
 
-// The tests below use the call of the kernel.
+// In these tests the kernel collapses the pieces of memory (MADV_COLLAPSE).
 class KernelHugePagesTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -291,7 +291,7 @@ TEST_F(KernelHugePagesTest, ForkedChildSharesHugePages) {
   std::memset(array, 7, kBigBytes);
   const pid_t child = ::fork();
   if (child == 0) {
-    // Reads and writes while the parent collapses the same pieces.
+    // The child reads and writes while the parent collapses the same pieces.
     bool is_sound = true;
     for (int round = 0; round < 3; ++round) {
       for (uint64_t i = 1; i < kBigBytes; i += kArrayPageBytes) is_sound &= array[i] == 7;

@@ -40,7 +40,7 @@ void each_random_bit(const LineModel& model, size_t start, std::mt19937_64& rand
     }
     return;
   }
-  // One bit in each lane of a random rotation of the base set.
+  // Choose a random rotation of the base set of lanes, and one random bit in each of its lanes.
   const unsigned set = lane_set(model.bits_per_line, unsigned(random() % kLanes));
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     if ((set >> lane & 1) != 0) function(start + lane * kLaneBits + random() % kLaneBits);

@@ -326,8 +326,8 @@ TEST_F(ConfigTest, InvalidToolCallsPrintTheUsage) {
   EXPECT_EQ(load({"--check-aof", "--fix", "a"}), "");
 }
 
-// Returns the path of conf/bloomery.conf. It is searched upwards, because the tests run below the
-// root of the tree.
+// Returns the path of conf/bloomery.conf. Searches the parent folders for the file, because the
+// tests run in a subfolder of the tree.
 std::string shipped_config() {
   for (auto place = std::filesystem::current_path();; place = place.parent_path()) {
     if (exists(place / "conf/bloomery.conf")) return (place / "conf/bloomery.conf").string();
@@ -342,8 +342,8 @@ TEST_F(ConfigTest, ShippedFileLoadsToTheDefaults) {
   EXPECT_EQ(config_.get(all), Config().get(all));
 }
 
-// Returns whether the sample file mentions the option. An option with an effect must begin a line,
-// possibly after "# ". An option without effect may be any word.
+// Returns whether the sample file mentions the option. An option with an effect must be the first
+// word of a line, possibly after "# ". An option without effect may be any word of a line.
 bool is_explained(const std::string& text, const Option& option) {
   const std::string name(option.name);
   for (const char* before : {"\n", "\n# ", " "}) {

@@ -58,7 +58,8 @@ TEST(CrashLogDeathTest, IsAppendedToTheLogFile) {
 
 volatile int depth_max = 1 << 30;
 
-// Recurses deeper than any stack allows. The compiler cannot know the depth.
+// Recurses deeper than any stack allows. `depth_max` is volatile, so that the compiler cannot
+// remove the recursion.
 int use_up(int depth) {
   volatile char frame[4096] = {};
   if (depth > depth_max) return 0;

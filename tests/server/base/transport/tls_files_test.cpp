@@ -32,7 +32,8 @@ class TlsFilesTest : public testing::Test {
     std::fclose(file);
     return {certificate, &X509_free};
   }
-  // Returns the name of the authority's file in a directory.
+  // Returns the path of the authority's certificate in a directory for tls-ca-cert-dir. OpenSSL
+  // finds a certificate there by the hash of its subject.
   std::string hashed_path() const {
     const auto authority = read(authority_.certificate_file());
     return fmt::format("{}/{:08x}.0", directory_.path(), X509_subject_name_hash(authority.get()));

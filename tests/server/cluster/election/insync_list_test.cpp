@@ -65,8 +65,8 @@ TEST(InsyncList, AMemberLeavesWhenItsLinkEnds) {
   EXPECT_EQ(list.wanted(shard, 1), (std::vector{kListLeader, kListReplica}));
   list.look(shard, facts_of(100, 100, false), 2);
   EXPECT_EQ(list.wanted(shard, 2), std::vector{kListLeader});
-  // The replica has caught up again before etcd has answered the change that removes the replica
-  // from the list.
+  // The replica has caught up again before etcd has answered the request to remove the replica from
+  // the list.
   list.look(shard, facts_of(100, 100), 3);
   EXPECT_EQ(list.wanted(shard, 3), (std::vector{kListLeader, kListReplica}));
 }

@@ -356,7 +356,7 @@ TEST_F(LeaderPartTest, HandoverEndsWhenTheSuccessorsLogFails) {
   facts_.position.offset = 2000;
   ASSERT_TRUE(member_->hand_over(now_us_, kB));
   member_->writes_held(now_us_, 2000);
-  // The log fails while it writes the last bytes of the stream, which the replica has applied.
+  // The replica has acknowledged the whole stream, but now reports that its append log fails.
   facts_.replicas = {{kB, 2000, true, false}};
   pass(1000);
   EXPECT_TRUE(all<ReportResigned>().empty());

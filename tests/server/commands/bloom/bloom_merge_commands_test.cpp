@@ -311,8 +311,8 @@ TEST_F(BloomMergeCommandsTest, AClearedLoadedFilterIsReplayedAlike) {
   }
 }
 
-// Replays a journal that has merges which were accepted under other memory limits. The filters must
-// get the same bits.
+// Replays a journal whose merges were accepted under other memory limits. The filters must get the
+// same bits.
 TEST_F(BloomMergeCommandsTest, AJournalRepeatsThemToTheSameBits) {
   const std::vector<std::vector<std::string>> commands = {
       {"BF.RESERVE", "a", "0.01", "100", "EXPANSION", "2", "LAYOUT", "native"},

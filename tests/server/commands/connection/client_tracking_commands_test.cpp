@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests which commands have tracked keys, and the options of CLIENT TRACKING. Replies were measured
-// on Redis 7.0.15.
+// Tests which commands make the server track their keys, and the options of CLIENT TRACKING.
+// Replies were measured on Redis 7.0.15.
 #include "server/commands/connection/client_tracking_commands.h"
 
 #include <fmt/format.h>
@@ -303,7 +303,7 @@ TEST_F(ClientTrackingRequestsTest, FiguresAndLettersFollow) {
     for (std::string line; std::getline(lines, line);) {
       if (line.starts_with("tracking_")) text += line.substr(line.find(':') + 1, 1);
     }
-    return text;  // first digits of the fields with the number of clients, keys, items and prefixes
+    return text;  // first digit of the number of clients, of keys, of items and of prefixes
   };
   EXPECT_EQ(figures(), "0000");
   ASSERT_EQ(track({}), kOk);

@@ -78,8 +78,8 @@ TEST_F(MemorySectionTest, ReplicasAreShownApart) {
   EXPECT_LT(number("memory", "mem_clients_normal"), before);
   const int64_t session_bytes = number("memory", "mem_clients_slaves");
   EXPECT_GT(session_bytes, 1'000'000);
-  // Stream bytes that a slow replica has not read count as memory of the replica. Only the bytes
-  // beyond the backlog's size count.
+  // The backlog keeps the stream bytes that a slow replica has not read. The bytes beyond the
+  // backlog's configured size count as memory of the replica.
   Backlog& backlog = replication_.backlog();
   backlog.set_size(10'000);
   backlog.begin(0);

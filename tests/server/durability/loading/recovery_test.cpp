@@ -37,7 +37,7 @@ constexpr const char* kSecond = "appendonly.aof.2.incr.aof";
 // The commands that were replayed. Each of them gets the reply `reply`.
 struct Recorded {
   std::vector<std::string> commands;
-  std::vector<CommandOrigin> origins;  // origin of the commands, recorded once for each file
+  std::vector<CommandOrigin> origins;  // for each replayed file, the origin of its commands
   std::string reply = "+OK\r\n";
 };
 class RecordingReplayer final : public Replayer {

@@ -258,7 +258,7 @@ TEST_F(AppendLogTest, AlwaysALogThatFailsIsTheLogsThreads) {
   EXPECT_EQ(disk_.operation_count(), 0U);
 }
 
-// As on I/O threads, a client whose reply is not safe yet checks again only when it is notified.
+// As on I/O threads, a client whose reply waits for the log checks again only when it is notified.
 // The log has no thread of its own here, because that thread could make up for a missing
 // notification.
 TEST_F(AppendLogTest, ThreadIsNotifiedOfAnotherThreadsSync) {

@@ -138,8 +138,8 @@ TEST_F(SnapshotCheckTest, BigValuesArePassedOverWithoutTakingMemory) {
   EXPECT_GT(pieces, 16) << "it came in by pieces";
 }
 
-// A snapshot stores only the cache lines of an array that contain bits. After loading, each such
-// cache line uses a whole page of memory.
+// A snapshot stores only those cache lines of an array in which bits are set. After loading, each
+// such cache line uses a whole page of memory.
 TEST_F(SnapshotCheckTest, SkipsAFilterMuchLargerThanItsFile) {
   constexpr uint64_t kTakenMax = uint64_t{8} << 20;
   Keyspace keyspace(1, 1);

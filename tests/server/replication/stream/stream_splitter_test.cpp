@@ -141,8 +141,8 @@ TEST(StreamSplitterTest, AUnitBeyondTheLimitIsAnError) {
   EXPECT_EQ(splitter.next(), Status::kError);
   EXPECT_TRUE(splitter.unit_is_too_big());
 
-  // A command with 900 line breaks before it is too big, whether its bytes arrive at once or in two
-  // pieces.
+  // Line breaks before a command count as part of it. So 900 line breaks make this command too big,
+  // whether the bytes arrive at once or in two pieces.
   for (const size_t cut : {size_t{0}, size_t{1100}}) {
     StreamSplitter other(1000);
     const std::string text = std::string(900, '\n') + set;

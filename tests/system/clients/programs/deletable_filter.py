@@ -24,7 +24,7 @@ BATCH = 100
 
 def offsets(item):
     """Returns the item's bit offsets without duplicates, because two equal offsets of one item are
-    no collision."""
+    not a collision."""
     digest = hashlib.blake2b(item.encode(), digest_size=4 * HASHES).digest()
     found = {int.from_bytes(digest[i : i + 4], "big") % BITS for i in range(0, len(digest), 4)}
     return sorted(found)

@@ -212,7 +212,8 @@ class HugePages(Configuration):
 
     KEY = f"{KEY_PREFIX}:huge"
     REPLACED_SHARE = 0.3
-    CAPACITY = 30_000_000  # the array takes about 37 MB, little more than the least that moves
+    # The array takes about 37 MB. The server moves arrays of 32 MiB and more to huge pages.
+    CAPACITY = 30_000_000
 
     def options(self, test, port):
         return ("--filter-huge-pages", "auto")

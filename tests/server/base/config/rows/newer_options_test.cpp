@@ -178,8 +178,8 @@ aof-rewrite-incremental-fsync yes
 rdb-save-incremental-fsync yes
 jemalloc-bg-thread yes
 )";
-// Lines in the sample files of later servers that redis.conf of Redis 7.0 lacks or sets to another
-// value.
+// Lines of the sample files of later servers. redis.conf of Redis 7.0 lacks their options, or gives
+// them other values.
 constexpr std::string_view kSince72 =
     "locale-collate \"\"\nset-max-listpack-entries 128\nset-max-listpack-value 64\n";
 constexpr std::string_view kSinceValkey80 =
