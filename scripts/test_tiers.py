@@ -407,7 +407,7 @@ def try_platforms(run):
     if run.build("portable"):
         run.command("pack portable", "cpack", "--config", "build/portable/CPackConfig.cmake", "-B",
                     "build/portable")  # fmt: skip
-    for platform in ("portable", "debian13", "arm64"):
+    for platform in ("portable", "debian13", "clang16", "clang19", "arm64"):
         with run.part(platform):
             done = subprocess.run(
                 ["scripts/try_platform.sh", platform], cwd=ROOT, check=False, text=True,

@@ -4,8 +4,11 @@
 # Builds this tree for another platform and tests the server, in a minimal root file system made by
 # debootstrap. The server makes filters, is killed and starts again; the filters must still exist.
 # Only the user root can run this script.
-# Usage: scripts/try_platform.sh debian13|arm64|portable [FOLDER]
-#   debian13  compiles and tests the server in a minimal Debian 13
+# Usage: scripts/try_platform.sh debian13|clang16|clang19|arm64|portable [FOLDER]
+#   debian13  compiles the server in a minimal Debian 13 and runs the unit tests, then installs the
+#             .deb in another minimal Debian 13 and tests the installed server
+#   clang16   compiles the server with clang 16 in a minimal Debian 12, and runs the unit tests
+#   clang19   compiles the server with clang 19 in a minimal Debian 13, and runs the unit tests
 #   arm64     cross-compiles the server for arm64, and tests it under qemu
 #   portable  unpacks the tarball of build/portable in a minimal Debian 13, and tests its server;
 #             also checks that the tarball has the licence texts of its libraries
@@ -21,9 +24,9 @@ set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 platform=${1:-}
 case $platform in
-  debian13 | arm64 | portable) ;;
+  debian13 | clang16 | clang19 | arm64 | portable) ;;
   *)
-    echo "usage: scripts/try_platform.sh debian13|arm64|portable [FOLDER]" >&2
+    echo "usage: scripts/try_platform.sh debian13|clang16|clang19|arm64|portable [FOLDER]" >&2
     exit 2
     ;;
 esac
@@ -174,6 +177,33 @@ build() {
     { tail -n 60 "$folder/build.log" && exit 1; }
 }
 
+# Compiles in the root file system $root and runs the unit tests, then a smoke test of the server.
+# arguments: options of cmake
+run_unit_tests() {
+  inside /src/scripts/install_deps.sh run
+  compile "$@"
+  build bloomery-server bloomery-cluster unit_tests
+  inside ctest --test-dir /build/tree --label-regex '^unit$' --parallel "$(nproc)" \
+    --output-on-failure >"$folder/unit.log" || { tail -n 60 "$folder/unit.log" && exit 1; }
+  smoke_test /build/tree/bloomery-server
+}
+
+# Packs the build of the root file system $root. Sets $package to the name of the .deb in
+# $folder/build/pack. arguments: words before the command cpack
+pack() {
+  rm -rf "$folder/build/pack"
+  inside "$@" cpack --config /build/tree/CPackConfig.cmake -B /build/pack >"$folder/pack.log" ||
+    { cat "$folder/pack.log" && exit 1; }
+  package=$(basename "$folder"/build/pack/*.deb)
+}
+
+# Installs the package $package in the root file system $root, and tests the installed server.
+test_package() {
+  inside apt-get update -qq
+  inside apt-get install -qq -y --no-install-recommends "/build/pack/$package" >/dev/null
+  smoke_test bloomery-server
+}
+
 # Checks that the tarball has the licence text of each library in it. This machine has built the
 # tarball, so it knows the package of each library. argument: folder of the unpacked tarball
 check_licenses() {
@@ -189,10 +219,21 @@ check_licenses() {
 case $platform in
   debian13)
     make_root trixie
-    inside /src/scripts/install_deps.sh server
-    compile -D BLOOMERY_TESTS=OFF
-    build bloomery-server bloomery-cluster
-    smoke_test /build/tree/bloomery-server
+    run_unit_tests
+    pack env
+    root=$folder/target
+    make_root trixie
+    test_package
+    ;;
+  clang16)
+    make_root bookworm
+    inside apt-get install -qq -y --no-install-recommends clang-16 >/dev/null
+    run_unit_tests -D CMAKE_CXX_COMPILER=clang++-16
+    ;;
+  clang19)
+    make_root trixie
+    inside apt-get install -qq -y --no-install-recommends clang-19 >/dev/null
+    run_unit_tests -D CMAKE_CXX_COMPILER=clang++-19
     ;;
   portable)
     tarball=$(ls -t "$top"/build/portable/bloomery-*.tar.gz 2>/dev/null | head -n 1)
@@ -228,16 +269,11 @@ case $platform in
       inside qemu-aarch64-static "/build/tree/tests/$tests" --gtest_brief=1
     done
     smoke_test 'qemu-aarch64-static /build/tree/bloomery-server'
-    rm -rf "$folder/build/pack"
-    inside env DEB_HOST_ARCH=arm64 cpack --config /build/tree/CPackConfig.cmake -B /build/pack \
-      >"$folder/pack.log" || { cat "$folder/pack.log" && exit 1; }
-    package=$(basename "$folder"/build/pack/*_arm64.deb)
+    pack env DEB_HOST_ARCH=arm64
     emulate_arm64
     root=$folder/target
     make_arm64_root
-    inside apt-get update -qq
-    inside apt-get install -qq -y --no-install-recommends "/build/pack/$package" >/dev/null
-    smoke_test bloomery-server
+    test_package
     ;;
 esac
 echo "$platform: passed"
