@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "system"))
 from harness import SERVER, Process, wait_until  # noqa: E402
 from harness.replication_peer import RawReplica, info  # noqa: E402
+from harness.resp import ErrorReply  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "upgrade"
 FAR = 100_000_000  # seconds, so long that no key expires and no generation rotates for years
@@ -81,24 +82,30 @@ def plain(reply):
 def run(client, commands):
     for command in commands:
         reply = client.call(*command)
-        assert not isinstance(reply, Exception), (command, reply)
+        assert not isinstance(reply, ErrorReply), (command, reply)
 
 
 def record(folder):
     data = folder / "data"
     data.mkdir(parents=True)
-    server = Process(SERVER, ["--appendonly", "yes", "--save", ""], directory=data)
+    server = Process(
+        SERVER, ["--appendonly", "yes", "--save", "", "--repl-diskless-sync-delay", "0"],
+        directory=data,
+    )  # fmt: skip
     server.wait_until_ready()
     try:
         with server.connect() as client:
             run(client, FIRST_HALF)
             run(client, [("BGREWRITEAOF",)])
             wait_until(lambda: info(client, "persistence")["aof_rewrite_in_progress"] == "0")
-            replica = RawReplica(server.port)
+            # A replica that does not announce `bloomery` is refused if it cannot hold all filters.
+            replica = RawReplica(server.port, capa=("eof", "psync2", "bloomery"))
             replica.psync()
             (folder / "stream-snapshot.rdb").write_bytes(replica.read_snapshot())
             replica.link.send(b"REPLCONF ACK 0\r\n")
             run(client, SECOND_HALF)
+            # SAVE is refused while the child that sent the snapshot exists.
+            wait_until(lambda: info(client, "persistence")["rdb_bgsave_in_progress"] == "0")
             run(client, [("SAVE",), ("SET", END_MARK, "x")])
             wait_until(lambda: receive_until_mark(replica), "the stream's end")
             (folder / "stream.bin").write_bytes(bytes(replica.buffer))
