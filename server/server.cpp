@@ -326,8 +326,6 @@ void Server::Parts::tick() {
   rates.sample(clock.monotonic_us());
   observer.update();
   server.supervisor_.tick(clock.monotonic_us(), durability.loaded_share());
-  const uint64_t count = clients.count();
-  if (count > gauges.clients_peak.load()) gauges.clients_peak.store(count);
 }
 
 Server::Server(Config& config, std::function<void()> on_ready)

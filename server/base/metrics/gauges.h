@@ -14,7 +14,6 @@ struct Gauges {
   std::atomic<uint64_t> operations_per_second{0};
   std::atomic<uint64_t> input_bytes_per_second{0};
   std::atomic<uint64_t> output_bytes_per_second{0};
-  std::atomic<uint64_t> clients_peak{0};
   std::atomic<uint64_t> expire_cycle_us{0};
   std::atomic<uint64_t> evicted_keys{0};
   // The next two gauges measure the periods in which memory exceeds maxmemory although the policy
@@ -23,7 +22,7 @@ struct Gauges {
   std::atomic<uint64_t> eviction_exceeded_us{0};
   std::atomic<int64_t> eviction_exceeded_since_us{0};
 
-  // Implements CONFIG RESETSTAT: resets all gauges except clients_peak.
+  // Implements CONFIG RESETSTAT: resets all gauges.
   void reset() {
     for (auto* gauge : {&operations_per_second, &input_bytes_per_second, &output_bytes_per_second,
                         &expire_cycle_us, &evicted_keys, &eviction_exceeded_us}) {
