@@ -325,8 +325,9 @@ void run(uint64_t items, double error_rate, Contestant<Filters>&... contestants)
     const uint64_t count = std::min(added_at_once, items - start);
     (contestants.add({kPresent, start, 1, count}, Way(turn % kWays)), ...);
   }
-  // At an error rate of one in a million, 4,000,000 absent items for each value of Way give about
-  // twelve false positives in total. No absent item is looked up with two values of Way.
+  // Each of the three kinds of lookups gets at most about 4,000,000 absent items. At an error rate
+  // of one in a million, these lookups give about twelve false positives in total. Each contestant
+  // looks up an absent item only once.
   const auto per_way = std::clamp(uint64_t(4 / error_rate), uint64_t{1} << 20, uint64_t{4'000'000});
   const uint64_t chunk_items = std::min(kChunkItems, items);
   const uint64_t step = items / chunk_items;

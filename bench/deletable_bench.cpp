@@ -105,8 +105,8 @@ class Timing {
         hash_(filter_->hasher()),
         slice_(count / kSlices) {}
 
-  // Reads the filter's array into the cache, if it fits. Before, the other filters have filled the
-  // cache with their arrays.
+  // Reads the filter's array into the cache, if it fits. Without this call the cache would hold the
+  // arrays of the filters that were measured before.
   void read_array() { filter_->layer_bits(0).count_ones(); }
   void time_adds(uint64_t slice) {
     std::array<AddOutcome, kBatchItems> outcomes;

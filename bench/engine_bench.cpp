@@ -189,8 +189,8 @@ void print_best(std::span<Entrant> entrants, double ours_bits, double most) {
   fmt::print("  best found: {} {:.2f}\n", best->candidate.name, best->candidate.bits_per_item);
 }
 
-// Appends a figure for each kind of work: our time divided by the best time of `others`. Only those
-// of `others` with at most `most` times our memory are considered.
+// Appends a figure for each kind of work: our time divided by the best time of `others`. Filters
+// that take more than `most` times our memory are not considered.
 void add_figures(uint64_t items, double error_rate, std::span<Entrant> ours,
                  std::span<Entrant> others, double most) {
   constexpr std::array kNames{"add", "found", "absent", "found_singly", "absent_singly"};

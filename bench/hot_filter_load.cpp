@@ -7,7 +7,8 @@
 //   LOAD madd    8 BF.MADD of 100 random items each to the filter KEY
 //        single  8 BF.EXISTS and 8 BF.ADD of random items, alternating, on the filter KEY
 //        keys    8 SET and 8 GET, alternating, of random keys from KEY:aaaaa to KEY:ppppp
-// For LOAD keys, all these keys must exist.
+//
+// Before the load `keys` starts, each key from KEY:aaaaa to KEY:ppppp must have a value of 3 bytes.
 // Prints: operations, seconds, items that BF.ADD or BF.MADD reported as new, CPU seconds of this
 // program. An operation is a command, or an item of BF.MADD.
 #include <arpa/inet.h>

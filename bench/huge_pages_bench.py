@@ -34,7 +34,7 @@ CAPACITIES = {SMALL: 10_000_000, "40MB": 32_000_000, "120MB": 100_000_000, "250M
 COMMANDS = ("BF.MADD", "BF.MEXISTS")
 SPARSE_CAPACITY = 2_000_000_000
 SPARSE_ITEMS = 2_000
-# The server visits all arrays at least as often (PageCollapser::kPassPauseMax).
+# The server's maximum pause between two passes over all arrays (PageCollapser::kPassPauseMax).
 PASS_S = 30
 COLLAPSE_DEADLINE_S = 300
 SECTIONS = ("cost", "sparse")

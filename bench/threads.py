@@ -56,8 +56,10 @@ def split_cores(threads, groups):
 
     Each I/O thread gets a physical core of its own if that needs at most half of the physical
     cores. Then the load generator gets all other physical cores. Otherwise each I/O thread gets a
-    logical core, and the load generator gets all other logical cores. If fewer than a quarter of
-    the logical cores would remain, or the process may use fewer than four, both share all cores.
+    logical core, and the load generator gets all other logical cores.
+
+    The server and the load generator share all cores if fewer than a quarter of the logical cores
+    would remain. They also do so if the process may use fewer than four logical cores.
     """
     usable = [core for group in groups for core in group]
     if len(usable) < SHARED_BELOW_CORES:

@@ -45,8 +45,8 @@ class Glob {
     return plain + runs_.capacity() * sizeof(Run) + elements_.capacity() * sizeof(Element) +
            sets_.capacity() * sizeof(Set);
   }
-  // True if the pattern matches the whole text. As in Redis an empty text matches only an empty
-  // pattern, not even "*". Commands for which "*" means everything must check for it themselves.
+  // True if the pattern matches the whole text. As in Redis, only an empty pattern matches an empty
+  // text: "*" does not. Commands for which "*" means everything must check for it themselves.
   bool matches(std::string_view text) const;
   // Returns the first eight bytes of the text in memory order. A shorter text is padded with zeros.
   static uint64_t head_of(std::string_view text) {

@@ -18,7 +18,7 @@ void populate_pages(std::span<const std::byte> range) {
   const auto start = reinterpret_cast<uintptr_t>(range.data());
   const uintptr_t begin = (start + kPageBytes - 1) / kPageBytes * kPageBytes;
   const uintptr_t end = (start + range.size()) / kPageBytes * kPageBytes;
-  // Errors are ignored: if a page cannot be allocated, the later write to that page fails.
+  // Errors are ignored, because the first write to a page allocates the page if it is missing.
   ::madvise(reinterpret_cast<void*>(begin), end - begin, kAdvice);
 }
 

@@ -62,8 +62,8 @@ class HeapCount {
   uint64_t bytes() const {
     const std::shared_lock lock(mutex_);
     uint64_t freed = 0;
-    // The freed bytes are read before the allocated bytes. So the sum includes the allocation of
-    // every block whose free it includes.
+    // The freed bytes are read before the allocated bytes. So if the bytes of a block count as
+    // freed, they also count as allocated.
     for (const Counters& thread : threads_) freed += value_of(thread.freed);
     uint64_t allocated = ended_bytes_;
     for (const Counters& thread : threads_) allocated += value_of(thread.allocated);
@@ -71,8 +71,8 @@ class HeapCount {
   }
 
  private:
-  // Guards threads_ and ended_bytes_. It is held shared while counters are read, so that no thread
-  // ends.
+  // Guards threads_ and ended_bytes_. A reader of the counters holds the mutex shared. A thread
+  // that ends needs the mutex exclusively, so its counters stay valid until the reader is done.
   mutable std::shared_mutex mutex_;
   std::vector<Counters> threads_;
   uint64_t ended_bytes_ = 0;

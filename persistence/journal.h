@@ -122,7 +122,7 @@ class Journal {
   }
   // Moves the pending bytes to `out`, which must be empty, and returns the offset of their end.
   uint64_t take(std::string& out);
-  // Returns the memory of the bytes that take() would return.
+  // Returns the allocated size of the buffer that holds the pending bytes.
   uint64_t memory_bytes() const {
     return memory_bytes_.load(std::memory_order_relaxed);
   }

@@ -40,8 +40,8 @@ FOLDER_UNITS_MIN = 4
 CLASS_MEMBERS_MAX = 50
 CHAIN_FILES_MAX = 9
 PULLED_HEADERS_MAX = 30
-# The file that lists units without a test, which are older than the rule that requires one. The
-# list may only get shorter.
+# The file that lists the units without a test. These units are older than the rule that requires
+# tests. The list may only get shorter.
 UNTESTED_UNITS = "scripts/untested_units.txt"
 PRODUCT_FOLDERS = tree_facts.PRODUCT_FOLDERS
 SOURCE_FOLDERS = (*PRODUCT_FOLDERS, "tests", "bench")
@@ -122,7 +122,7 @@ LIMITS = re.compile(
     r"|kBloomMemoryUsageLimit|memory_?\.(fits|available_bytes|measure_available|over_limit))\b"
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
-# Matches code before a `{` that does not open a function body.
+# Matches the code before a `{` if this brace does not open a function body.
 NOT_A_FUNCTION = re.compile(
     r"\b(namespace|class|struct|union|enum|extern)\b[^()]*$|=\s*$|\b(return|do|else|try)\s*$"
 )

@@ -23,7 +23,8 @@ CODES = (
 # the beginning of an error text, and does not match.
 ERROR = re.compile(rf"(?:{CODES}) [^ ]+ .*[^ ':(]", re.DOTALL)
 PLAIN_WORDS_MIN = 3
-# Matches the code before a text that is an error text even without a code.
+# Matches the source before a literal that is an error text, even if the literal does not begin with
+# an error code such as ERR.
 DEFINITION = re.compile(r"(?:\b(?:Error|Refusal)\{|\bfail\(|\bk\w+ =)\s*")
 MESSAGE_WORDS_MIN = 4
 
@@ -48,8 +49,9 @@ def literals(source):
 
 
 def repeated(product, tests):
-    """Yields (test, line, text, place) of each repeated text. `place` is the path and line of the
-    text in the product. Both arguments are {path: source}.
+    """Yields (test, line, text, place) of each text in a test that repeats an error text of the
+    product. `place` is the path and line of the error text in the product. Both arguments are
+    {path: source}.
     """
     plain, messages, patterns = {}, {}, []
     for path, source in product.items():

@@ -5,7 +5,7 @@
 Usage: mutate.py [--seed SEED] [-n COUNT] [--system] [--only NUMBERS] [--json OUT] [--compare OLD]
                  [--jobs N] [--list]
   --seed     seed of the selection (default: the time); the same tree and seed give the same list
-  -n         number of mutations to test, without those that do not compile (default 50)
+  -n         number of mutations to test; one that does not compile does not count (default 50)
   --system   also run the system tests if the unit tests do not catch a mutation
   --only     numbers of the mutations to test, e.g. 3,9,12; the others are skipped
   --json     write the results to OUT after each mutation

@@ -30,8 +30,8 @@ RETURN = re.compile(r"^(\s*)(return|continue|break);$")
 CALL = re.compile(r"^(\s*)(?!return\b|co_return\b|throw\b|delete\b)[\w:.>\[\]-]+\([^{}]*\);$")
 ASSIGNMENT = re.compile(r"^(\s*)[\w.>\[\]*-]+ [-+|&]?= [^{}]*;$")
 
-# Matches lines that are not mutated. Such a line is no statement, or no test can detect a change of
-# the line.
+# Matches lines that are not mutated. Such a line is not a statement, or no test can detect a change
+# of the line.
 LEFT_ALONE = re.compile(
     r"^\s*(#|//|\*|case\b|using\b|template\b|namespace\b|static_assert\b|friend\b|typedef\b"
     r"|(class|struct|enum)\b|public:|private:|protected:)"

@@ -9,8 +9,8 @@
 #   --out DIR    folder for the artefacts (default: build/artefacts)
 #
 # A release is refused if no maintainer is given, the tree has uncommitted changes, or the tag
-# exists. It is also refused if CHANGELOG.md has no dated section for the version, or entries under
-# Unreleased.
+# exists. It is also refused if CHANGELOG.md has entries under Unreleased, or has no dated section
+# for the version.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

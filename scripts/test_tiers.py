@@ -117,8 +117,8 @@ class Run:
         return self.finish_tests(Tests(preset, name, *options, jobs=jobs, environment=environment))
 
     def finish_tests(self, tests):
-        """Waits until a started run of ctest has ended, and counts its tests. The wait is a part of
-        the tier. Returns the report of the tests."""
+        """Waits until a started run of ctest has ended, and counts its tests. Records the wait and
+        its duration as a part of the tier. Returns the report of the tests."""
         with self.part(tests.name):
             try:
                 report = tests.wait()
@@ -335,7 +335,7 @@ def run_unit(run, _):
 def run_everything(run, _):
     if not build_for_system(run):
         return
-    # System tests spend much of their time waiting. The ASan build uses this processor time.
+    # System tests often wait and leave processors idle. The ASan build uses the idle processors.
     asan = Build("asan", ("unit_tests", "fuzzers"), idle=True)
     run_system(run, "release")
     is_built = run.finish(asan)

@@ -126,7 +126,7 @@ struct Run {
   std::atomic<int> exit_code{EXIT_SUCCESS};
   std::thread recovery;
 };
-// Memory: the measure of the process' memory, and the thread that moves filters to huge pages.
+// Memory: the monitor of the process' memory, and the thread that moves filters to huge pages.
 struct Memory {
   explicit Memory(const core::Clock& clock) : collapser(clock) {}
   MemoryMonitor monitor;

@@ -193,8 +193,8 @@ class HalvedTable {
     if (_mm256_testz_si256(marked, marked) != 0) return false;
     alignas(32) std::array<uint64_t, 4> marks;
     _mm256_store_si256(reinterpret_cast<__m256i*>(marks.data()), marked);
-    // Picks the lowest matching slot of the first bucket with a match. Branch-free, because the
-    // half that matches is unpredictable.
+    // Picks the lowest matching slot of the first bucket with a match. Uses no branch, because the
+    // processor cannot predict which half of which bucket has the first match.
     const __m256i is_unmarked = _mm256_cmpeq_epi64(marked, _mm256_setzero_si256());
     const auto unmarked =
         static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(is_unmarked)));

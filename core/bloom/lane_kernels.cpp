@@ -26,8 +26,8 @@ alignas(64) constexpr std::array<uint32_t, kLanes> kSalts{
     0xD1B54A33, 0x8CB92BA7, 0x2F0B4C47, 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1};
 constexpr int kPositionShift = 27;
 
-// Base class of the line types, one for each instruction set. It refers to the sixteen lane sets
-// for the number of bits that an item has in a line of the layer.
+// Base class of the line types, one for each instruction set. Points to the sixteen sets of K
+// lanes, where K is the number of bits that an item sets in a line of the layer.
 class LaneLine {
  public:
   using Walk = LaneWalk;

@@ -19,15 +19,16 @@ constexpr double kSlackOfLater = 0.03;
 // A layer with at least this share of the filter's error rate is treated as the first layer.
 constexpr double kFirstShareMin = 0.25;
 
-// Shares of the error rate of a growing filter that its first layers get. They follow RedisBloom's
-// powers of 1/2, and then fall more slowly, so that filters with many layers need less memory.
+// Each of the first layers of a growing filter gets one of these shares of the filter's error rate.
+// The shares follow RedisBloom's powers of 1/2, and then fall more slowly, so that filters with
+// many layers need less memory.
 constexpr std::array kShares{0.55, 0.185, 0.096, 0.049, 0.0245, 0.0235, 0.0145};
-// Share of the first layer of a small filter. Its array has only a few lines, and a slightly higher
-// error rate can save a whole line.
+// Share of the error rate that the first layer of a small filter gets. The layer's array has only a
+// few lines, and a slightly higher error rate can save a whole line.
 constexpr double kSmallFirstShare = 13.0 / 16;
 constexpr uint64_t kSmallItems = 512;
-// Each later layer i gets the share kTailShare / (i + 1)^2. The sum of 1/j^2 from j = 8 on is
-// pi^2/6 - 1 - 1/4 - … - 1/49 = 0.133137.
+// Each later layer i gets the share kTailShare / (i + 1)^2 of the error rate. The sum of 1/j^2 from
+// j = 8 on is pi^2/6 - 1 - 1/4 - … - 1/49 = 0.133137.
 constexpr double kTailShare =
     (1 - std::accumulate(kShares.begin(), kShares.end(), 0.0)) / 0.1331371;
 

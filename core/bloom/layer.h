@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Layer: one fixed-size filter: a bit array and the geometry that says how to use it. Also the
-// lookups in several layers.
+// Layer: one fixed-size filter. It consists of a bit array and the geometry that says how to use
+// the array. check_layers() and check_layers_group() look items up in several layers.
 //
 // Invariants: the array has geometry().bit_count bits. item_count() is the number of items added as
 // new, minus the items removed.
@@ -67,8 +67,7 @@ class Layer {
     return Layout::check(bits_.words(), geometry(), hash);
   }
   ArrayView view() const { return {bits_.words(), geometry()}; }
-  // Adds the item, and counts it if it is new. Never returns kNoRoom unless the layout is
-  // deletable.
+  // Adds the item, and counts it if it is new. Only a deletable layout can return kNoRoom.
   template <class Layout>
   Insertion insert(ItemHash hash) {
     Insertion insertion{};

@@ -73,9 +73,9 @@ concept AddOnlyLayout =
 // removed. Removing an item that was never added may remove another item. That is an error of the
 // caller that the layout cannot detect.
 //
-// Everything is deterministic: the same calls give the same bytes. An insertion without room leaves
-// the array byte for byte as it was, and so does a removal that returns kAbsent or kStays. An array
-// of zeros has room for an item. `capacity` is the capacity of the layer.
+// All members are deterministic: the same calls give the same bytes. An insertion without room does
+// not change the array. A removal that returns kAbsent or kStays does not change the array either.
+// An array of zeros has room for an item. `capacity` is the capacity of the layer.
 template <class Layout>
 concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
                                                               const Geometry& geometry,
@@ -93,7 +93,8 @@ concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
   { Layout::items_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::error_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::residue_now(words, geometry, count) } -> std::same_as<double>;
-  // Predicted share of items whose removal returns kStays, in a filter without earlier removals.
+  // Predicted share of items that cannot be removed (kStays), because their removal would affect
+  // other items. The prediction assumes that nothing was removed before.
   { Layout::predicted_residue(geometry, rate) } -> std::same_as<double>;
   // Returns whether a sequence of additions and removals can have produced the bits. Does not read
   // pages that were never written.

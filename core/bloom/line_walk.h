@@ -31,7 +31,8 @@ inline uint64_t line_word_index(uint64_t place, uint64_t line_count) {
   return fast_range(place, line_count) * 8;
 }
 
-// Iterates over the lines of one item: their word index and the item's bit positions in them.
+// Iterates over the lines of one item. Returns the word index of each line, and the item's bit
+// positions in the line.
 class LineWalk {
  public:
   LineWalk(ItemHash hash, LineShape shape)

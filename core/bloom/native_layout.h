@@ -52,7 +52,8 @@ class SolvedSizes {
   std::array<Size, 16> sizes_;
 };
 
-// The geometry of a solved model; nullopt if there is none, or if its array has too many bits.
+// Returns the geometry of a solved model; nullopt if there is no model, or if the array would have
+// too many bits.
 std::optional<Geometry> geometry_of(const std::optional<LineModel>& model);
 
 struct NativeLayout {

@@ -22,7 +22,7 @@ namespace core::bloom {
 // Identifies a layout of core/bloom/layouts.h, which says where the bits of an item lie. Each
 // layout defines its own number.
 enum class LayoutId : uint8_t {};
-// The native layout, used if a filter requests none, in its two versions.
+// The two versions of the native layout, the default for a filter that requests no layout.
 inline constexpr LayoutId kDefaultLayout{1};
 inline constexpr LayoutId kLaneLayout{6};
 // The layouts of DELETABLE filters: a cuckoo filter, and a Bloom filter with regions
@@ -101,7 +101,7 @@ inline constexpr uint64_t kMaxLayerCapacity = uint64_t{1} << 48;
 // layer. In the other layouts error rates underflow after about as many layers.
 inline constexpr uint32_t kMaxNativeLayers = 1024;
 // Maximum number of layers of any filter, in memory or in a file. With a tightening ratio near one,
-// rates never underflow.
+// error rates hardly decrease, so their underflow would not stop the growth.
 inline constexpr uint32_t kMaxLayers = 4096;
 // The unit in which the length of a window is measured. A filter forgets an item when the window
 // has passed.

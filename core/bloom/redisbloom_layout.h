@@ -75,8 +75,8 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
   static std::optional<double> bits_per_item(double error_rate, uint64_t hash_count);
   // Like size(), but for a layer whose number of bits per item is stored.
   static std::optional<Geometry> size_with(uint64_t capacity, double bits_per_item);
-  // Plans a layer of the older form. The size of the array is rounded up to a power of two. The
-  // capacity of the plan includes the items that fit because of this rounding.
+  // Plans a layer of a filter from an old dump, whose array sizes are rounded up to a power of two.
+  // The capacity of the plan includes the items that fit because of this rounding.
   static std::optional<LayerPlan> size_rounded(uint64_t capacity, double error_rate);
 };
 

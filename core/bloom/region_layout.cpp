@@ -186,8 +186,8 @@ struct OtherBits {
 
   double throws;
   double line_bits;
-  // For each bit, the expected number of pairs of draws by one item that hit the same bit. Such a
-  // pair is not a collision between items.
+  // Expected number of pairs of draws that hit a given bit and belong to the same item. Such a pair
+  // is not a collision between items.
   double own_pairs;
 
   // Probability that none of `clear` chosen bits is hit, and that each of `single` other bits is
@@ -332,9 +332,9 @@ double RegionLayout::error_now(const uint64_t* words, const Geometry& geometry,
   return model_of(geometry).error_rate(items_now(words, geometry, item_count));
 }
 
-// Removals do not clear flags, so the present item count does not explain the present flags. The
-// share of items that cannot be removed is predicted for the count that is expected to set as many
-// flags as are set now.
+// Removals do not clear flags, so more flags may be set than the present items explain. So this
+// function finds the number of items that is expected to set as many flags as are set now. For this
+// number it predicts the share of items that cannot be removed.
 double RegionLayout::residue_now(const uint64_t* words, const Geometry& geometry,
                                  uint64_t /*item_count*/) {
   const double regions = double(line_count_of(geometry)) * regions_of_line(geometry);

@@ -16,8 +16,8 @@
 // If the clock jumps back, the grid (origin) moves back with it, as if no time had passed. If it
 // jumps forward, ordinals are skipped.
 //
-// Invariants: ordinals ascend, and none lies more than g below the newest; positions are in [0,
-// kPositionMax]; the grid of a window of items begins at 0.
+// Invariants: ordinals ascend. The difference between two ordinals is at most g. Positions are in
+// [0, kPositionMax]. The grid of a window of items begins at 0.
 //
 // Layers: growth stops when kGrownLayersMax layers are alive, but rotation always succeeds. Each
 // generation after the last one that grew has one layer. At most g of these later generations are
@@ -48,8 +48,8 @@ class Window {
  public:
   // Largest position: milliseconds far after any clock, and more items than any filter gets.
   static constexpr int64_t kPositionMax = int64_t{1} << 52;
-  // Maximum number of layers of all generations from the oldest to the last one that has grown
-  // beyond one layer.
+  // Maximum number of layers of the newest generation that has several layers, plus the layers of
+  // all older generations.
   static constexpr uint32_t kGrownLayersMax = kMaxLayers - 1;
 
   struct Generation {
@@ -108,8 +108,8 @@ class Window {
   }
 
  private:
-  // Number of layers of all generations from the oldest to the last one that has grown beyond one
-  // layer.
+  // Number of layers of the newest generation that has several layers, plus the layers of all older
+  // generations; 0 if no generation has several layers.
   size_t grown_layers() const;
   uint64_t newest_ordinal() const { return generations_.back().ordinal; }
   size_t count_layers_over(int64_t now_ms) const;

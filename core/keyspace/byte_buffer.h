@@ -50,8 +50,8 @@ class ByteBuffer {
   [[nodiscard]] bool assign(std::string_view bytes);
   // `bytes` must not point into this buffer.
   [[nodiscard]] bool append(std::string_view bytes);
-  // Grows to `size` bytes, or cuts the tail off. New bytes are zero; large growth costs no page
-  // until it is written.
+  // Grows or shrinks the content to `size` bytes. New bytes are zero. The new pages of a large
+  // growth take no memory until they are written.
   [[nodiscard]] bool resize_zeroed(size_t size);
   // Resizes like resize_zeroed(), but the content of new bytes is unspecified. The caller
   // overwrites these bytes.

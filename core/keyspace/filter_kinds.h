@@ -36,7 +36,7 @@ class FilterKinds {
   uint64_t total(bloom::LayoutId layout) const {
     return totals_[static_cast<size_t>(layout)].load(std::memory_order_acquire);
   }
-  // The key of the latest filter of the layout that was added when the layout had no other filters.
+  // add() stores the key if no filter of the layout exists. Returns the key that was stored last.
   std::string first_key(bloom::LayoutId layout) const;
 
  private:

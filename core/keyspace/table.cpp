@@ -157,8 +157,8 @@ inline const Entry* Table::probable_entry(uint64_t hash) const {
   const Bucket& bucket = buckets.at[hash & buckets.mask()];
   const uint64_t matches = matching_slots(bucket, hash);
   if (matches == 0) return nullptr;
-  // A removed entry leaves its tag and pointer in the slot, so the tag alone does not prove an
-  // entry.
+  // A removed entry leaves its tag and pointer in the slot, so a matching tag does not prove that
+  // the slot holds an entry.
   const auto slot = static_cast<unsigned>(std::countr_zero(matches) / 8);
   return (bucket.used_slots() >> slot & 1) != 0 ? bucket.entry(slot) : nullptr;
 }

@@ -40,7 +40,7 @@ class WindowSchedule {
   // Removes and returns a name whose check is due. After the clock has jumped back, the checks of
   // all names are due.
   std::optional<Name> take_due(int64_t now_ms);
-  // Makes the check of every name due now.
+  // Makes the checks of all names due at once.
   void bring_all();
   // Puts a name back, unless record() has added it again after take_due(). The caller also puts the
   // name of a missing key back, once, because record() is called before the filter's entry is

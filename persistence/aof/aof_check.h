@@ -2,8 +2,8 @@
 //
 // check_aof: checks an append log without loading it, and cuts off its end if requested.
 //
-// Invariants: without a repair no byte is changed. `cuts_torn_end` cuts off a torn tail only, and
-// only that of the last file with commands. `keeps_until_s` changes only a log that is valid except
+// Invariants: without a repair no byte is changed. `cuts_torn_end` cuts off nothing but a torn tail
+// of the last file that contains commands. `keeps_until_s` changes only a log that is valid except
 // for such a tail. Damage is reported, never repaired.
 // Thread safety: one thread at a time may check a log, and no server may be using it.
 // Source: docs/formats.md, "Append log".

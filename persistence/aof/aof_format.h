@@ -4,7 +4,7 @@
 //
 // An annotation is a line that begins with '#' where a command may begin; Redis and Valkey skip it.
 // A file of Bloomery begins with a version line. Each flushed batch ends with a checksum line over
-// all preceding bytes of the file. So a flipped bit is found at the next such line.
+// all preceding bytes of the file. So a flipped bit is found at the next checksum line.
 //
 // A position line states which position in the replication stream the data have reached after all
 // commands before the line.

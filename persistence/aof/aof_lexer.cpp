@@ -14,7 +14,7 @@ namespace {
 bool is_word(std::string_view argument, std::string_view upper) {
   if (argument.size() != upper.size()) return false;
   for (size_t i = 0; i < upper.size(); ++i) {
-    // The words consist of ASCII letters, whose upper and lower case differ only in the bit 0x20.
+    // The upper and lower case of an ASCII letter differ only in bit 0x20.
     if ((argument[i] & ~0x20) != upper[i]) return false;
   }
   return true;

@@ -27,8 +27,8 @@ class ZeroRun {
         end_ = offset + at + zeros;
         at += zeros;
       } else {
-        // The search ends at the first nonzero byte at or after `wrong_offset`, because later zeros
-        // cannot contain that offset.
+        // The search ends at the first nonzero byte at or after `wrong_offset`, because no later
+        // run of zeros can contain that offset.
         is_over_ = offset + at >= *wrong_offset_;
         at = std::min(bytes.find('\0', at), bytes.size());
       }

@@ -97,8 +97,8 @@ void AofWriter::close() {
 }
 
 core::Result<> AofWriter::write() {
-  // The offsets are compared without the lock, because another thread has usually written this
-  // thread's bytes already.
+  // Usually another thread has already written this thread's bytes. Comparing the offsets first
+  // avoids locking the mutex in this case.
   if (journal_.end_offset() == written_offset()) return {};
   const std::scoped_lock lock(mutex_);
   return write_locked();

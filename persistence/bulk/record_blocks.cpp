@@ -9,7 +9,8 @@ namespace persistence {
 namespace {
 
 constexpr size_t kLengthBytes = sizeof(uint32_t);
-// The minimum distance between two cuts within a block of length-prefixed records.
+// The minimum distance between two offsets at which a block of length-prefixed records may be
+// divided into parts.
 constexpr size_t kCutDistanceBytes = size_t{64} << 10;
 
 }  // namespace

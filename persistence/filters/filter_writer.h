@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterWriter: writes the fields of a filter's module value. It writes an array that forked
-// processes share without compression.
+// FilterWriter: writes the fields of a filter's module value. It does not compress an array that
+// forked processes share.
 //
 // Invariants: if the ByteWriter has a ChunkedOutput, each byte of an array that forked processes
 // share is read once, in order.

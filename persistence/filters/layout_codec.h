@@ -43,10 +43,10 @@ struct LayoutCodec {
   // the layout has these settings.
   bool (*take_settings)(const SettingsClaim&, core::bloom::FilterParameters&) = nullptr;
 
-  // Returns the geometry of a claimed layer that follows `earlier` ones; nullopt if the layout has
-  // no such layer. If the layout derives each layer's error rate from the filter's, sets the
-  // claim's error rate to the exact derived value. Sets parameters that are derived from the first
-  // layer.
+  // Validates the values that the input states about the layer after `earlier`. Returns the layer's
+  // geometry; nullopt if no layer of the layout can have these values. If the layout derives each
+  // layer's error rate from the filter's, sets the claim's error rate to the exact derived value.
+  // Sets parameters that are derived from the first layer.
   std::optional<core::bloom::Geometry> (*accept)(LayerClaim&, core::bloom::FilterParameters&,
                                                  std::span<const core::bloom::LayerParts> earlier) =
       nullptr;

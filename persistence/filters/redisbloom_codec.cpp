@@ -67,7 +67,7 @@ std::optional<Geometry> redisbloom_geometry(const LayerClaim& claim, bool may_be
   const auto bits_of = [](double bits) { return static_cast<uint64_t>(std::max(1.0, bits)); };
   const uint64_t least = bits_of(wanted * (1 - core::bloom::kRateTolerance));
   const uint64_t most = bits_of(wanted * (1 + core::bloom::kRateTolerance));
-  // Releases before 2.2 did not round the modulus.
+  // RedisBloom before 2.2 did not round the number of bits up to a multiple of 64.
   const bool is_exact = claim.bit_count >= least && claim.bit_count <= most;
   const bool is_whole_words = claim.bit_count % 64 == 0 && claim.bit_count >= words_of(least) &&
                               claim.bit_count <= words_of(most);

@@ -17,7 +17,7 @@ namespace persistence {
 class FilterWriter;
 class ModuleReader;
 
-// The maximum of the options field, which chunk headers have too.
+// The maximum value of the options field, which both module values and chunk headers contain.
 inline constexpr uint64_t kRedisBloomOptionsMax = 15;
 // The largest growth factor (EXPANSION) that RedisBloom's BF.RESERVE accepts.
 inline constexpr uint64_t kRedisBloomGrowthMax = 32768;
@@ -30,7 +30,8 @@ bool read_redisbloom_options(uint64_t options, uint64_t growth,
 
 void encode_redisbloom(FilterWriter& out, const core::bloom::ScalableFilter& filter);
 void decode_redisbloom(ModuleReader& in, FilterBuilder& builder, unsigned version);
-// Validates a claimed layer. The error rate of a filter is derived from its first layer.
+// Validates the values that the input states about a layer. Returns the layer's geometry, or
+// nullopt if the values are invalid. Derives the filter's error rate from its first layer.
 std::optional<core::bloom::Geometry> accept_redisbloom(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);

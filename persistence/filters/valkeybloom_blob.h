@@ -51,7 +51,8 @@ std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, St
 using PieceWriter = std::function<void(std::string_view)>;
 void write_load_payload(const core::bloom::ScalableFilter& filter, const PieceWriter& write);
 uint64_t load_payload_bytes(const core::bloom::ScalableFilter& filter);
-// Decodes the payload of BF.LOAD. Errors: messages of BF.LOAD; kDoesNotFit if the budget refuses.
+// Decodes the payload of BF.LOAD. Errors: messages of BF.LOAD; kDoesNotFit if the filter exceeds
+// the memory budget.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_load_payload(
     std::string_view payload, const core::MemoryBudget& budget);
 

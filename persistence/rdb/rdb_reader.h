@@ -37,9 +37,10 @@ class RdbVisitor {
   virtual core::Result<> aux(std::string_view /*name*/, std::string_view /*value*/) { return {}; }
   // Called with the expected number of keys of a database: a hint that may be wrong.
   virtual void size_hint(uint64_t /*database*/, uint64_t /*keys*/, uint64_t /*expires*/) {}
-  // Called for each string or filter, with its name and expiry, which may have passed. The access
-  // time of the entry is stored as if the current time were 0. The visitor adds the current time of
-  // its access clock. The visitor checks that the database exists and that the key is new.
+  // Called for each string or filter, with its name and expiry, which may have passed. The reader
+  // does not know the current time, so it stores minus the key's idle time as the access time. The
+  // visitor must add the current time of its access clock. The visitor must also check that the
+  // database exists and that the key is new.
   virtual core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) = 0;
   // Called for each skipped value, with the name of its type: "list", "module CMSk-TYPE", "function
   // library".

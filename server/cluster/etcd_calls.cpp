@@ -109,7 +109,7 @@ struct EtcdCalls::Link {
   // Receives bytes until `parser` has made progress: a header, a part of a body, or the end of the
   // message. Beast's operations do the same, but the compiler takes half a minute for each of them.
   asio::awaitable<error_code> read_some(http::basic_parser<false>& parser);
-  // Reads a whole message.
+  // Receives the bytes of a whole HTTP message.
   asio::awaitable<error_code> read(http::basic_parser<false>& parser);
 
   const size_t member;

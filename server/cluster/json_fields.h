@@ -25,7 +25,7 @@ struct JsonFault {
   std::string text;
 };
 
-// Throws the fault that the member does not have the wanted form, such as "number".
+// Throws a JsonFault whose text says that the member is not of the wanted kind, such as "number".
 [[noreturn]] void refuse_json(std::string_view name, std::string_view wanted);
 
 // JsonField: a member of an object, which may be missing. The functions that return the value throw

@@ -71,7 +71,8 @@ std::string moved_error(unsigned slot, std::string_view endpoint, unsigned port)
 // Returns the reply to a command that is not served. REQUIRES: route is neither kServe nor kHold.
 std::string route_error(const View& view, Route route, unsigned slot, EndpointStyle style);
 
-// Returns the node's endpoint: for kHostname "?" if the node has no hostname, for kUnknown "".
+// Returns the node's IP address, its hostname, or an empty text for kUnknown. If the wanted
+// hostname is missing, returns "?".
 std::string endpoint_of(const Node& node, EndpointType type);
 
 // Returns the port at which a client reaches the node. It is the TLS port if the client uses TLS

@@ -64,7 +64,7 @@ struct Topology {
   Shard* shard(std::string_view name);
 };
 
-// A topology and the revision at which etcd has stored it. Revision 0 means that there is none.
+// A topology and its revision in etcd. The revision is 0 if there is no topology.
 struct TopologyVersion {
   Topology topology;
   uint64_t revision = 0;

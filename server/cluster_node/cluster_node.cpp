@@ -259,7 +259,7 @@ void ClusterNode::ask_leader(std::vector<std::string> words, Peers::Handler done
 }
 
 void ClusterNode::depart(Step step, std::function<void()> done) {
-  // While the server loads its data, the node leads nothing and its thread does not run.
+  // While the server loads its data, the node does not lead its shard, and its thread does not run.
   if (!is_running_) return done();
   boost::asio::post(io_, [this, step, done = std::move(done)] {
     const int64_t now_us = permit_clock_us();

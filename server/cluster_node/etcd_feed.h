@@ -5,8 +5,8 @@
 // ends, it reads both again.
 //
 // A watch may be silent although its connection looks alive, for example when a middlebox drops its
-// packets. So the feed also reads both every `check_interval`, and starts the watch again when the
-// read shows changes that the watch has not reported.
+// packets. So the feed also reads the topology and the live nodes every `check_interval`. It starts
+// the watch again when the read shows changes that the watch has not reported.
 //
 // Invariants: the reported versions of the topology grow, until a read shows that etcd was restored
 // from an older backup. An invalid document is not reported, nor is a document whose slots changed

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Collects the options of a Member at the start of its process from cluster.json, the configuration
-// and the machine.
+// Creates the options of this node's Member when the process starts. The options come from
+// cluster.json, the configuration, and the kernel's boot id.
 //
 // Thread safety: any thread may call the functions, which keep no state.
 #pragma once

@@ -34,7 +34,7 @@ class NodeFigures {
   ClusterCounters& counters_;
   const std::string own_id_;
   bool was_permitted_ = false;
-  // This node's last request for a topology in which it leads a shard was based on this revision.
+  // The revision of the topology from which this node made its last request to lead a shard.
   uint64_t asked_revision_ = 0;
   bool is_leader_gone_ = false;
 };

@@ -73,8 +73,8 @@ class ClusterTool {
   template <class Reply>
   EtcdResult<Reply> wait(const std::function<void(EtcdHandler<Reply>)>& call);
   core::Result<Seen> read();
-  // Reads the topology. Errors: there is no cluster of this name, or its slots changed without a
-  // record.
+  // Reads the topology. Errors: there is no cluster of this name, or its slots do not match the
+  // recorded checksum.
   core::Result<Seen> read_cluster();
   // Reads etcd before a new cluster is written. Errors: there is a cluster of this name.
   core::Result<Seen> read_without_cluster();

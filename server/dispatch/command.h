@@ -62,15 +62,16 @@ enum Flag : uint32_t {
   kRunsQueue = 1U << 27,       // the flags of the queued commands also apply to the command (EXEC)
   kReportsMisconf = 1U << 28,  // the command fails with MISCONF while writes fail (PING)
 
-  // Replicas receive the command although it changes no key, so it is paused with writes.
+  // Replicas receive the command although it changes no key (PUBLISH, SPUBLISH). So pauses of write
+  // commands, such as CLIENT PAUSE WRITE, also apply to this command.
   kMayReplicate = 1U << 29,
   kInSubscriberMode = 1U << 30,  // a RESP2 client with subscriptions may send the command
   kRepliesByPush = 1U << 31,  // the replies are push messages, which CLIENT REPLY does not silence
 };
 
 // ACL categories that a row states. Other categories follow from the flags (@read @write @fast
-// @slow @admin @dangerous @pubsub @blocking). The order is that in which Redis prints the
-// categories.
+// @slow @admin @dangerous @pubsub @blocking). The categories are in the order in which Redis prints
+// them.
 enum Category : uint32_t {
   kKeyspace = 1U << 0,
   kSet = 1U << 3,

@@ -241,7 +241,8 @@ class Context {
     if (environment.state.listeners.any()) [[unlikely]]
       notify_event(event, in_database, key);
   }
-  // Does the same as changed(), but watchers are not notified.
+  // Counts and journals a change as changed() does, but notifies no watchers and no listeners. As
+  // in Redis, BITFIELD does so if it only extends the string.
   void grew_only() {
     count_changes(1);
     if (command->row->journalled == Journalled::kVerbatim && !is_journalled) {
@@ -262,7 +263,8 @@ class Context {
   }
   // Returns whether the append log or a replica needs the journal.
   bool is_journal_active() const { return environment.journal.is_active(); }
-  // Adds changes that changed() does not count to the number of changes since the last save.
+  // Increases the number of changes since the last save. Called for changes that changed() does not
+  // count, such as those of FLUSHALL.
   void count_changes(uint64_t count) const {
     environment.state.changes.fetch_add(count, std::memory_order_relaxed);
   }
@@ -291,8 +293,9 @@ class Context {
   void record_own_change() const;
 };
 
-// Deletes `ctx.expired_keys`, as Redis deletes expired keys on lookup. Such keys are recorded only
-// while clients listen to key events or track keys. REQUIRES: no locks; there are such keys.
+// Deletes the keys in `ctx.expired_keys`, as Redis deletes expired keys on lookup, and publishes
+// `keymiss` for them. Such keys are recorded only while clients listen to key events or track keys.
+// REQUIRES: the caller holds no locks; `ctx.expired_keys` is not null.
 void expire_seen(Context& ctx);
 
 // Returns the command's words under its original name, so that replay does not depend on renames.

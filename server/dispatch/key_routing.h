@@ -3,7 +3,7 @@
 // KeyRouting: which server of the cluster serves a client's command, found by the command's keys.
 // Outside a cluster it is always this server.
 //
-// Thread safety: a value, which belongs to the thread that runs the command.
+// Thread safety: each object belongs to the thread that runs its command.
 // Source: docs/cluster.md.
 #pragma once
 
@@ -31,7 +31,7 @@ struct KeyRouting {
   // Returns whether this server serves the command, now or after a wait. In MULTI, a command that
   // must wait is still queued, and EXEC waits.
   bool is_served() const;
-  // Returns whether the client must wait for this server to serve the keys.
+  // Returns whether the client must wait until this server serves the keys.
   bool is_held() const;
   // Returns the error for keys that this server does not serve.
   std::string error(const Context& ctx) const;

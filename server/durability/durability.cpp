@@ -188,7 +188,7 @@ core::Result<> Durability::prepare_end(FinalSave save) {
     if (writes_first_base()) {
       log_notice("The append log's first base is being written. Waiting for it");
     } else if (slot.task() == SaveTask::kTransfer) {
-      // The transfer of a snapshot is stopped, because replicas will ask for one again.
+      // The transfer of a snapshot is stopped, because replicas will request a snapshot again.
       log_notice("A snapshot for replicas is on its way. Ending it");
     } else {
       log_warning("There is a child saving. Killing it!");

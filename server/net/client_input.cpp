@@ -109,8 +109,8 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, AnnouncedBy
   if (rest.size() < kept_bytes()) big_.reset();
   begin_ = end_ - rest.size();
   if (begin_ == end_) begin_ = end_ = 0;
-  // Frees memory that a big command used. Some memory is retained, because the stored part of a
-  // pipeline often grows again.
+  // Frees memory that a big command used. Some memory is retained, because a client that sends a
+  // pipeline often needs it again.
   constexpr size_t kKeptForMore = 4 * kReadBytes;
   const size_t announced_bytes = announced_.end + kReadBytes + Stream::kExtraBytesMax;
   const size_t kept = is_kept() ? std::max(kKeptForMore, announced_bytes) : kReadBytes;

@@ -51,7 +51,7 @@ class ClientInput {
   };
   // Returns the destination of the next read. The result is valid until the next call of a member.
   Room room(bool is_authenticated);
-  // Records that this many bytes were read to Room::place.
+  // Records that `size_bytes` bytes were read into Room::place.
   void commit(size_t size_bytes);
   // Returns the stored bytes followed by `fresh`, without the bytes of a big argument. Without
   // stored bytes, which is the usual case, returns `fresh` itself. Valid until the next call.

@@ -54,8 +54,9 @@ IoThreads::~IoThreads() {
 }
 
 IoThread& IoThreads::next() {
-  // With `appendfsync always`, a thread with this many clients is skipped, because many clients
-  // need more than one thread, however small their commands are.
+  // With `appendfsync always`, the first thread that is not busy gets the client, because one sync
+  // then serves more clients. A thread with this many clients is skipped, because so many clients
+  // need another thread even if their commands are small.
   constexpr size_t kClientsMax = 256;
   if (log_.syncs_before_replies()) {
     const auto found = std::ranges::find_if(threads_, [](const auto& thread) {

@@ -50,8 +50,8 @@ struct IoThread {
   friend class IoThreads;
   // Ends the loop after the connections' timers have ended.
   void stop();
-  // Returns whether the thread recently used more than half of a processor. Must be called on I/O
-  // thread 0.
+  // Returns whether this I/O thread recently used more than half of a processor. Only I/O thread 0
+  // may call this function, for any of the I/O threads.
   bool is_busy();
 
   asio::executor_work_guard<Executor> work_;

@@ -92,7 +92,7 @@ class ReplicaController {
 
  private:
   void run();
-  // Called whenever a session has ended.
+  // Called whenever a session with a leader has ended.
   void end_session(const core::Error& cause, const ReplicaSession& session, uint64_t generation);
   // Shortens the delay before the next attempt to connect to the leader. Called when the cause of
   // the failure may have been removed.

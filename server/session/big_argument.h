@@ -6,7 +6,7 @@
 //   ClientInput ── append(), commit() ──► BigArgument ── take() ──► value of a key
 //
 // Invariants: take() leaves the bytes where they are, so text() stays valid as long as the caller
-// of take() keeps the bytes. After that only head() may be read.
+// of take() keeps the bytes. Once the caller has changed or freed them, only head() may be read.
 // Thread safety: belongs to the thread of its session.
 // Source: PROTO_MBULK_BIG_ARG in Redis 7.
 #pragma once

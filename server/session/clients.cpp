@@ -70,8 +70,9 @@ void Clients::count_memory(Session& session) {
   sum_bytes_.fetch_add(static_cast<int64_t>(bytes - before), std::memory_order_relaxed);
 }
 
-// Counts the memory that an evicted client has allocated since its eviction. Otherwise keys would
-// be evicted to make room for this memory, although it is freed soon.
+// Adds the memory that an evicted client has allocated since its eviction to closing_bytes_, which
+// maxmemory does not limit. Otherwise keys would be evicted to make room for this memory, although
+// it is freed soon.
 void Clients::count_closing(const Session& session) {
   const std::scoped_lock lock(mutex_);
   const auto found = closing_.find(session.id);

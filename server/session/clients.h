@@ -61,9 +61,9 @@ class Clients {
   bool is_over(uint64_t limit_bytes) const {
     return sum_bytes_.load(std::memory_order_relaxed) >= static_cast<int64_t>(limit_bytes);
   }
-  // Removes the client's memory from the sum and returns it.
+  // Subtracts the client's memory from the sum. Returns the number of subtracted bytes.
   uint64_t stop_counting(Session& session);
-  // Updates the memory of an evicted session in closing_bytes_.
+  // Updates closing_bytes_ with the present memory of an evicted session.
   void count_closing(const Session& session);
   void evict(Session& session);
 

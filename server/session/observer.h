@@ -49,7 +49,7 @@ struct Observed {
 
 class Observer {
  public:
-  // `wake` is passed to the MonitorFeed.
+  // `wake` is called with the index of each thread that must deliver lines to its monitors.
   Observer(const Config& config, const core::Clock& clock, const TickClock& ticks,
            size_t thread_count, std::function<void(size_t)> wake);
   ~Observer();
@@ -60,7 +60,7 @@ class Observer {
   uint64_t ticks_min() const { return ticks_min_.load(std::memory_order_relaxed); }
   void observe(const Observed& observed);
   // Recomputes ticks_min(). Must be called after a change of the options or of the monitors, and
-  // regularly, because the tick rate is measured.
+  // regularly, because the measured tick rate becomes more exact over time.
   void update();
   // Records a LATENCY event that is no command, such as a fork.
   void record_event(std::string_view kind, int64_t duration_ms);

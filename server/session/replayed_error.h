@@ -26,8 +26,8 @@ struct ReplayedError {
   bool loses_data = false;
 };
 
-// Returns the error in the reply; nullopt if the command did not fail. If the stream holds effects,
-// also checks the elements of an array.
+// Returns the error in the reply; nullopt if the command did not fail. If `origin` is kOwnJournal,
+// also searches the elements of an array for an error.
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         std::string_view reply);
 // Returns the error in a parsed reply, such as an element of EXEC's reply.

@@ -69,7 +69,8 @@ inline constexpr std::string_view kLeaderUser = "(superuser)";
 // The kind of a connection's peer.
 enum class Peer : uint8_t { kClient, kReplica, kLeader, kMonitor };
 
-// Capability that Bloomery replicas send by REPLCONF capa: they replay the stream as effects.
+// Capability that Bloomery replicas send by REPLCONF capa. They treat the commands in the stream as
+// effects, and execute them without checks.
 inline constexpr std::string_view kEffectsCapability = "bloomery";
 
 // The settings that a replica sent by REPLCONF before it asked for the stream.
@@ -96,7 +97,7 @@ enum class Unblock : uint8_t { kNo, kAsByTimeout, kWithError };
 enum class ClientWait : uint8_t {
   kNone,
   kPaused,       // a pause holds the command back
-  kBlocked,      // the previous command still waits for its reply
+  kBlocked,      // the reply to the previous command is not ready yet
   kUnblockable,  // as kBlocked, but CLIENT UNBLOCK may end the wait
 };
 

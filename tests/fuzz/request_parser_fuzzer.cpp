@@ -2,8 +2,8 @@
 //
 // Feeds the same bytes whole and in random pieces, and aborts if the results differ.
 //
-// The first byte of an input chooses the limits, the second seeds the pieces, the rest is the
-// stream.
+// The first byte of an input chooses the limits. The second byte is the seed of the random sizes of
+// the pieces. The remaining bytes are the stream.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -81,7 +81,8 @@ class Peer {
   void say(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t size = ::send(far_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      // The socket is shut down, or it is full because a broken stream no longer reads.
+      // send() fails if the socket is shut down, or if it is full because a broken stream no longer
+      // reads.
       if (size <= 0) return;
       bytes.remove_prefix(static_cast<size_t>(size));
       listen();

@@ -22,8 +22,8 @@ for offer in $OFFERED; do [ "${offer%%=*}" != "$2" ] || version=${offer#*=}; don
 echo "  Candidate: $version" """,
     "dpkg-query": """for last; do :; done
 case " $INSTALLED " in *" all "* | *" $last "*) printf installed ;; *) exit 1 ;; esac""",
-    # As root the script needs no sudo. It calls the other four programs to write and remove
-    # /usr/sbin/policy-rc.d and to disable services.
+    # `id` reports root, so that the script needs no sudo. The script calls `tee`, `chmod` and `rm`
+    # to write and remove /usr/sbin/policy-rc.d, and `systemctl` to disable services.
     "id": "echo 0",
     "tee": "cat >/dev/null",
     "chmod": "",

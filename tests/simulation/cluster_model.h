@@ -41,7 +41,7 @@ enum class Mutation : uint8_t {
   kSilenceIsPromise,      // a silent member counts as if it had promised to start no takeover
   kForgetsEpoch,          // a restart forgets the epoch
   kSuccessorNeverWaits,   // a new leader assumes that the former leader has resigned
-  kPromiseBlocksNothing,  // promises expire immediately, so leaders change needlessly
+  kPromiseBlocksNothing,  // promises of no takeover expire at once, so leaders change needlessly
   kAbsentMayLead,         // a leader serves without a key alive/<id> in etcd
   kLeavesLate,            // a replica counts as in sync for seconds after its link ends
   kRevokesEarly,          // an ending leader revokes its lease before its data are safe
@@ -80,10 +80,9 @@ enum class Faults : uint8_t {
   // All nodes and etcd lose their power, and etcd returns last. If no other member has more entries
   // on its disk than the leader, no entry on the leader's disk may be lost.
   kPowerCuts,
-  // The leader loses its power, or both members of a shard of two do. etcd keeps its power. The
-  // leader loses the unsynced end of its log. No entry that a replica still has may be lost,
-  // although
-  // that replica may learn late of the leader's death.
+  // The leader loses its power, but etcd does not. In shards with two members, both members may
+  // lose their power. The leader loses the unsynced end of its log. No entry that a replica still
+  // has may be lost, although that replica may learn late of the leader's death.
   kLeaderPowerCuts,
   // Append logs fail, and leaders die or hand over meanwhile. Soon afterwards each leader must be a
   // member whose log works. With two members, leaders only hand over.

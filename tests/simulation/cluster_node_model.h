@@ -55,7 +55,7 @@ struct ClusterModel::Node {
     uint64_t life = 0;  // Node::life of the replica's process that sent this acknowledgement
     bool log_works = true;
   };
-  std::map<std::string, Ack> acks;  // in a leader: acknowledgements of its epoch by replica id
+  std::map<std::string, Ack> acks;  // in a leader: maps replica ids to acknowledgements
   size_t acknowledged = 0;          // in a leader: number of entries acknowledged to clients
 
   // State that belongs to the node's machine and its disk.

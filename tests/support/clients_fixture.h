@@ -180,7 +180,7 @@ class ClientsFixture : public CommandTest {
       take();
       return std::exchange(news_, {});
     }
-    // Closes the client's end.
+    // Shuts down the client's socket. Runs the event loop until it is idle.
     void hang_up() {
       ::shutdown(sockets.far, SHUT_RDWR);
       owner_.serve();

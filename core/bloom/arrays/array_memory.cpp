@@ -143,8 +143,8 @@ void* ArrayMemory::map_aligned(uint64_t mapped_bytes, int64_t offset) {
 
 void* ArrayMemory::map(uint64_t size_bytes) {
   const uint64_t mapped_bytes = round_up(size_bytes + sizeof(Tail), kArrayPageBytes);
-  // Reads events_ before mmap(). A child process that is forked during mmap() may see the array, so
-  // the array must count as mapped before the end of that fork.
+  // events_ is read before mmap(), because a child process that is forked during mmap() may see the
+  // array. So `mapped_at` is lower than the number of the event at which that fork ends.
   const uint64_t mapped_at = events_.load();
   int64_t offset = kNoOffset;
   // MAP_NORESERVE: a filter sized for years may exceed the free memory. The caller has checked

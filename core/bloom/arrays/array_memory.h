@@ -101,7 +101,7 @@ class ArrayMemory {
   std::mutex mutex_;             // guards children_ and freed_; never locked in a child process
   Children children_;            // child processes that are alive
   Tail* freed_ = nullptr;        // linked list of freed arrays that living children may read
-  HugePages* const huge_pages_;  // learns of all big arrays; null in some tests
+  HugePages* const huge_pages_;  // moves big arrays into huge pages; null in some tests
 };
 
 // Tracks one forked child. The guard is created before the fork and destroyed when the child has

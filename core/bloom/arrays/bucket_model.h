@@ -40,8 +40,8 @@ struct BucketModel {
   double reach() const;
 };
 
-// Minimum number of lines that hold `capacity` items and keep the rate; nullopt if no fingerprint
-// is long enough.
+// Returns the model with the fewest lines that hold `capacity` items and do not exceed the error
+// rate. Returns nullopt if the rate needs longer fingerprints than a bucket can hold.
 std::optional<BucketModel> solve_bucket_model(uint64_t capacity, double error_rate);
 
 }  // namespace core::bloom

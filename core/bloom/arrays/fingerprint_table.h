@@ -31,13 +31,13 @@ namespace core::bloom {
 struct alignas(64) BucketShape {
   uint128_t lows;         // the lowest bit of each slot
   uint128_t highs;        // the highest bit of each slot
-  uint64_t reciprocal;    // 2^64 / buckets of a line, rounded up
+  uint64_t reciprocal;    // 2^64 / buckets_per_line, rounded up
   uint64_t fingerprints;  // number of different fingerprints, which equals the largest fingerprint
   uint32_t buckets_per_line;
   uint16_t bucket_bits;
   uint8_t slots;
   uint8_t slot_bits;
-  bool is_narrow;  // true if a word of 8 bytes holds any bucket
+  bool is_narrow;  // true if every bucket of a line lies within a word of 8 bytes
 };
 
 using BucketShapes = std::array<std::array<BucketShape, BucketModel::kBitsMax + 1>,  //
@@ -169,7 +169,9 @@ class FingerprintTable {
   Word load(const BucketPlace& place) const {
     Word word;
     std::memcpy(&word, bytes() + place.byte, sizeof(word));
-    return word >> (place.shift % 64);  // `% 64`: the compiler cannot infer that shift < 64
+    // A shift is always less than 64. `% 64` shows this to the compiler, which then generates
+    // faster code for words of 128 bits.
+    return word >> (place.shift % 64);
   }
   Word pattern(uint64_t value) const { return lows() * value; }
   // `zeros(slots) & highs()` has the top bit of each all-zero slot set. The result is exact up to
@@ -181,7 +183,7 @@ class FingerprintTable {
     auto half = static_cast<uint64_t>(marked);
     unsigned below = 0;
     if constexpr (sizeof(Word) > sizeof(half)) {
-      // Uses no branch, because the half of the word that matches is unpredictable.
+      // Uses no branch, because the processor cannot predict which half of the word has a mark.
       const uint64_t is_high = half == 0;
       half |= static_cast<uint64_t>(marked >> 64) & -is_high;
       below = static_cast<unsigned>(is_high) * 64;

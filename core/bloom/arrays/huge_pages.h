@@ -6,8 +6,9 @@
 // array of 1 GB then take about a fifth less CPU time. Only a piece whose pages are all resident is
 // collapsed, so a huge page never takes more memory than the small pages that it replaces.
 //
-// Invariants: an array is not unmapped while one of its pieces is being collapsed. Then step()
-// frees the array afterwards, so the thread that deletes the array does not wait for the kernel.
+// Invariants: an array is not unmapped while one of its pieces is being collapsed. If a thread
+// deletes the array meanwhile, step() frees the array after the collapse. So the deleting thread
+// does not wait for the kernel.
 // Forked children share the huge pages. No member is called, and mutex_ is not locked, in a forked
 // child.
 // Thread safety: any thread may call add(), remove(), defer_free() and huge_bytes(). One thread at
@@ -31,12 +32,12 @@ class HugePages {
   static constexpr uint64_t kPieceBytes = uint64_t{2} << 20;
   // Smaller arrays stay in small pages, because the processor's caches hold their page tables.
   static constexpr uint64_t kArrayBytesMin = uint64_t{32} << 20;
-  // One step looks at this number of pieces at most, so it ends soon.
+  // Maximum number of pieces that one step examines, so that the step ends soon.
   static constexpr unsigned kPiecesPerStep = 64;
   // The kernel counts as unable to collapse after this number of errors without a success.
   static constexpr unsigned kRejectionsMax = 4;
 
-  // Moves the piece into a huge page. Returns 0, or the error number.
+  // Moves a piece of an array into one huge page. Returns 0, or the error number.
   using Collapse = std::function<int(void* piece, size_t size_bytes)>;
 
   enum class Step : uint8_t {
@@ -53,13 +54,13 @@ class HugePages {
   static int collapse_by_kernel(void* piece, size_t size_bytes);
   explicit HugePages(Collapse collapse = collapse_by_kernel) : collapse_(std::move(collapse)) {}
 
-  // Considers the array's pieces from now on. REQUIRES: `array` is a multiple of kPieceBytes, and
-  // so is its offset in the file.
+  // Later steps also examine the pieces of this array. REQUIRES: the address `array`, and the
+  // array's offset in the mapped file, are multiples of kPieceBytes.
   void add(const std::byte* array, uint64_t mapped_bytes);
   // Must be called before the array is freed. Ignores an unknown array.
   void remove(const std::byte* array);
   // Returns true if a piece of the removed array is being collapsed. Then step() frees the array by
-  // free_file_range(). If it returns false, the caller frees the array.
+  // free_file_range(). If defer_free() returns false, the caller frees the array.
   bool defer_free(const std::byte* array);
 
   // Looks at the next pieces, at most kPiecesPerStep. Stops when it has tried to collapse a piece,
@@ -104,8 +105,8 @@ class HugePages {
 // Unmaps the range, and frees its pages of the file, which munmap() alone does not.
 void free_file_range(std::byte* start, uint64_t mapped_bytes);
 
-// Bytes in huge pages, of the process' arrays that are not freed. They are a part of the resident
-// bytes.
+// Returns how many bytes of this process' arrays are in huge pages. Freed arrays do not count.
+// These bytes are a part of the resident memory.
 uint64_t huge_array_bytes();
 
 }  // namespace core::bloom

@@ -19,7 +19,8 @@ namespace core::bloom {
 
 inline constexpr unsigned kLanes = 16;
 inline constexpr unsigned kLaneBits = 32;
-// The largest K. A line with more bits per item needs more memory than two lines with half of them.
+// The largest K. If an item needs more bits, two lines with half of the bits each take less memory
+// than one line with all of them.
 inline constexpr unsigned kMaxLanesPerItem = 10;
 
 // Bitmap of the base set for each K; bit i stands for lane i.

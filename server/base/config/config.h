@@ -109,9 +109,9 @@ class Config {
   // Sets an option that the server itself changes, such as the leader after REPLICAOF. Calls no
   // hook and waits for none, so the caller may hold locks that hooks need.
   void replace(OptionId id, const std::string& text);
-  // Implements CONFIG REWRITE. `user_lines` replace the file's `user` lines. Errors: the file's
-  // errors, or a start from the new text and its includes would fail or give other values. After an
-  // error the file is unchanged. With kAll, options at their defaults get lines as well.
+  // Implements CONFIG REWRITE. `user_lines` replace the file's `user` lines. With kAll, options at
+  // their defaults get lines as well. Errors: there is no file, or it cannot be read or written; a
+  // start from the new text would fail or give other values. After an error the file is unchanged.
   enum class Extent : uint8_t { kChanged, kAll };
   core::Result<> rewrite(const std::optional<std::vector<std::string>>& user_lines = std::nullopt,
                          Extent extent = Extent::kChanged);
@@ -246,8 +246,8 @@ class BloomDefaults {
   double tightening_ratio() const noexcept {
     return config_.number(OptionId::kBloomTighteningRatio);
   }
-  // The layout of filters that name none. For native filters with very low error rates,
-  // core::bloom::native_layout() chooses another version.
+  // The layout of a new filter whose command names no layout. For native filters with very low
+  // error rates, core::bloom::native_layout() chooses another version.
   core::bloom::LayoutId layout() const noexcept;
   int native_version() const noexcept {
     return static_cast<int>(config_.integer(OptionId::kBloomNativeVersion));

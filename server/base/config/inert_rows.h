@@ -46,7 +46,7 @@ struct TextRow {
   Secrecy secrecy;
 };
 
-// One table of options for each kind of option.
+// The options, in one table for each type of value.
 struct Tables {
   std::span<const BoolRow> bools;
   std::span<const NumberRow> integers;

@@ -35,11 +35,11 @@ std::string with_all_options(std::string_view old_text, std::span<const std::str
 // Returns the values of the rows of option_table() after a server has read a file with this text.
 using StartFrom = std::function<core::Result<std::vector<std::string>>(std::string_view text)>;
 
-// Does the same as rewrite_config_text(), for a file that may include others, which `start_from`
-// reads. An option that an include would override gets its lines at the end of the file, even at
-// its default.
-// Errors: the errors of `start_from`. Also fails if a server that starts from the new text would
-// still give an option another value than the one in `texts`.
+// Does the same as rewrite_config_text(), for a file that may include other files. `start_from`
+// must read the included files too. If an included file would override an option, the option's
+// lines are put at the end of the new text. This happens even if the option has its default value.
+// Errors: the errors of `start_from`. Also fails if a start from the new text gives some option
+// another value than `texts` does.
 core::Result<std::string> rewrite_config_file(
     std::string_view old_text, std::span<const std::string> texts,
     const std::optional<std::vector<std::string>>& user_lines, const StartFrom& start_from);

@@ -113,7 +113,8 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Throws an exception, which spdlog catches and prints on standard error at most once a second.
+  // Called when an operation on the log file failed. Throws an exception, which spdlog catches and
+  // prints on standard error at most once a second.
   [[noreturn]] void fail(std::string_view what) const {
     const int error = errno;
     spdlog::throw_spdlog_ex(fmt::format("Failed {} the log file '{}'", what, path_), error);

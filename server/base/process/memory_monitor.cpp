@@ -46,8 +46,9 @@ MemoryMonitor::Parts MemoryMonitor::parts() const {
               .array_bytes = core::bloom::mapped_bytes(),
               .kept_array_bytes = core::bloom::kept_array_bytes(),
               .buffer_bytes = core::growing_block_mapped_bytes()};
-  // The bytes of values that wait to be freed are read last. Memory that is freed in between then
-  // counts as used once, rather than as freed twice.
+  // The bytes of values that wait to be freed are read last, because they are subtracted from the
+  // heap's bytes. If they were read first, a value freed before heap_bytes() would be subtracted
+  // twice.
   if (reclaimer_ != nullptr) parts.pending_bytes = reclaimer_->pending_bytes();
   if (exempt_bytes_) parts.exempt_bytes = exempt_bytes_();
   return parts;
@@ -106,8 +107,8 @@ uint64_t MemoryMonitor::measure_available() const {
 
 uint64_t MemoryMonitor::free_of_machine(uint64_t used_bytes) const {
   const uint64_t free = free_machine_bytes();
-  // Mapped filters reserve memory even while untouched, so used memory must also fit into the
-  // machine's memory.
+  // Untouched pages of mapped filters take no physical memory yet, but they count as used. So used
+  // memory must also fit into the machine's memory.
   if (machine_bytes_ == 0) return free;
   return std::min(free, machine_bytes_ - std::min(machine_bytes_, used_bytes));
 }

@@ -12,8 +12,8 @@
 // even add to it.
 //
 // Available memory is measured by the periodic task, because querying the system takes longer than
-// creating a filter. Between two measurements, the bit arrays created after the last one are
-// subtracted.
+// creating a filter. Between two measurements, the sizes of newly created bit arrays are subtracted
+// from the last measured value.
 //
 // Invariants: available_bytes() exceeds the true value by at most the memory, other than bit
 // arrays, that was allocated since the last measurement. fits() measures again before it returns

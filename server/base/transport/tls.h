@@ -34,8 +34,8 @@ class Tls {
   // Applies the tls-* options now and after each change. Errors: the present options cannot be
   // applied.
   core::Result<> follow();
-  // Rebuilds the context from the configuration and its files, if a port or the replication needs
-  // one. Errors: the text for the client of CONFIG SET. The log has the cause.
+  // Creates a new context from the tls-* options and their files, if a port uses TLS or
+  // `tls-replication` is set. Errors: the text for the client of CONFIG SET. The log has the cause.
   core::Result<> apply();
   void revert();
 

@@ -7,8 +7,8 @@
 //
 //   in `wanted` ──► replies wait for the member ──► goal := end of stream ──► goal acknowledged
 //
-// The goal lies after all writes that were acknowledged before replies began to wait for the
-// member. Replies to all later writes wait for this member.
+// The goal is an offset in the stream after all writes that were acknowledged before replies began
+// to wait for the member. Replies to all later writes wait for this member.
 //
 // Thread safety: belongs to one thread.
 #pragma once

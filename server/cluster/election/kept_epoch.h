@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// KeptEpoch: the highest epoch of its shard that a node has on its disk. In a higher epoch the node
-// does not lead, and does not promise a leader to start no takeover. So after a restart the node
-// never uses an epoch below one that it has used before.
+// KeptEpoch: the highest epoch of its shard that a node has on its disk. The node writes an epoch
+// to the disk before it serves as the leader of that epoch. It also does so before it promises
+// another leader not to take over during that epoch. So after a restart the node knows the highest
+// epoch that it has used.
 //
 // Thread safety: belongs to one thread; times are given by the caller.
 #pragma once

@@ -13,14 +13,14 @@ constexpr int64_t kHandoverUs = 1'000'000;
 // one second, the interval at which a replica acknowledges.
 constexpr int64_t kJoinLagUs = 2'000'000;
 constexpr int64_t kLeaveLagMinUs = 5'000'000;
-constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout in units of PermitTimes::ask_us
+constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout divided by PermitTimes::ask_us
 
 // The time for which clients wait after the permit has ended. When this time has passed, they get
 // CLUSTERDOWN. A permit may end because the process was paused, or because an answer to the leader
 // was late. Then the leader extends the permit within this time.
 constexpr int64_t kLapseAsks = 4;
-// A pause of the process up to this time has no consequences, because the node's lease does not end
-// within this time.
+// Maximum pause of the process that has no consequences, in units of PermitTimes::ask_us. The
+// node's lease does not end within this time.
 constexpr int64_t kPauseAsks = 5;
 
 // Returns how long etcd must be silent before this node treats it as unavailable.

@@ -111,8 +111,8 @@ class Member {
   std::vector<MemberAction> take_actions();
 
   bool leads() const;
-  // Returns the permit. The owner must publish a new permit to other threads after it has executed
-  // the actions, and the end of a permit at once.
+  // Returns the permit. The owner must publish a new permit to other threads only after it has
+  // executed the actions. It must publish the end of a permit at once.
   const Permit& permit() const;
   MemberService service(int64_t now_us) const;
   const TopologyVersion& topology() const { return state_.topology; }
@@ -130,11 +130,12 @@ class Member {
   // Returns whether etcd has answered this leader recently.
   bool etcd_answers(int64_t now_us) const;
   // Returns whether this leader has lost its data in a restart, or may have lost its newest data.
-  // The leader then leaves the shard to the other members in sync, and alive/<own id> must not be
-  // written. A leader without a whole copy waits until all members in sync have been alive for four
-  // node timeouts, which suffices for a takeover. A leader that has only a snapshot, or whose
-  // machine was restarted, waits at most four node timeouts after its start. After a restart of the
-  // machine, the wait ends early if all members in sync have answered that they have no more data.
+  // The leader then leaves the shard to the other members in sync, and the key alive/<own id> must
+  // not be written. A leader without a whole copy of the data waits until all members in sync have
+  // been alive for four node timeouts. This time suffices for a takeover. A leader that has a
+  // snapshot but no append log, or whose machine was restarted, waits at most four node timeouts
+  // after its start. After a restart of the machine, the wait ends early if all members in sync
+  // have answered that they have no more data.
   bool has_lost_data(int64_t now_us) const;
 
  private:

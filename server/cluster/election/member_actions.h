@@ -38,7 +38,7 @@ struct ReplicationFacts {
     // stream. If it restarts, it loses the writes that its log lacks.
     bool log_works = true;
 
-    // Returns whether the replica keeps what it acknowledges.
+    // Returns whether the replica can be relied on to keep the writes that it acknowledges.
     bool keeps_stream() const { return is_online && log_works; }
   };
   // False while the node loads data or has no copy of the shard. The node has no copy if it has
@@ -64,7 +64,8 @@ struct ReplicationFacts {
   // a load.
   uint64_t led_epoch = 0;
 
-  // Returns whether the replica has the stream up to `offset` and keeps it.
+  // Returns whether the replica has acknowledged the stream up to `offset`, is online, and reports
+  // no failure of its append log.
   bool has_acknowledged(std::string_view replica_id, uint64_t offset) const {
     return std::ranges::any_of(replicas, [&](const Replica& replica) {
       return replica.id == replica_id && replica.keeps_stream() && replica.acked >= offset;

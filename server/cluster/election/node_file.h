@@ -5,7 +5,7 @@
 // server listened. The node never uses a lower epoch than the one in the file. The file also has
 // the machine's boot_id() at the time when the epoch was written.
 //
-// Invariants: a written file is on the disk, whole, when write_node_file() returns.
+// Invariants: when write_node_file() returns without an error, the whole file is on the disk.
 // Thread safety: any thread may call the functions, but only one thread at a time may write a path.
 // Source: docs/architecture.md, "A cluster".
 #pragma once

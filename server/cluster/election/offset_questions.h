@@ -19,7 +19,7 @@ namespace server::cluster {
 // in sync whether they can take over, and hands the shard over to the first that can.
 class SuccessorSearch {
  public:
-  // Interval between two attempts, longer than a handover takes.
+  // Interval between two requests to the replicas. It is longer than a handover takes.
   static constexpr int64_t kAskEveryUs = 2'000'000;
 
   explicit SuccessorSearch(MemberState& state) : state_(state) {}
@@ -58,7 +58,8 @@ class ReturnCheck {
   void begin(int64_t now_us);
   // Called when this node serves as the leader, so its data are in memory.
   void led() { has_led_ = true; }
-  // Stores `now_us` if some member in sync is not alive now.
+  // Checks whether all other members in sync are alive. If not, records `now_us` as the last time
+  // at which a member was missing.
   void look_at_others(const Shard& shard, int64_t now_us);
   // Does nothing unless this leader may lack the newest data. Asks each member in sync for its
   // offset, until the member's answer shows that it has no more data than this leader.

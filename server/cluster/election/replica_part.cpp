@@ -23,8 +23,8 @@ constexpr int64_t kLeaseOfTheDeadAsks = 40;
 // registers, it may wait four node timeouts for the answers of the other members.
 constexpr int64_t kYieldAsks = 50;
 // A member refuses a promise if the leader's epoch exceeds the epoch in the member's topology by
-// more than this number. A member that promises stores the leader's epoch on its disk. With an
-// absurdly high epoch there, it could no longer campaign.
+// more than this number. A member that promises stores the leader's epoch on its disk. If the
+// stored epoch were absurdly high, the member could no longer campaign.
 constexpr uint64_t kEpochsAhead = 1000;
 
 }  // namespace
@@ -84,8 +84,8 @@ void ReplicaPart::ask_peers(const Shard& shard, bool is_forced, int64_t now_us) 
   leader_has_all_ = false;
   std::vector<std::string> peers;
   for (const std::string& id : shard.insync) {
-    // If this process was connected to the leader, the leader has died since. This node lacks at
-    // most the last writes of that leader, so it does not ask the leader.
+    // The leader is no longer registered in etcd. If this process was connected to that leader,
+    // this node lacks at most the leader's last writes, so it need not ask the leader.
     const bool is_asked = id != shard.leader || !has_connected_;
     if (id != state_.options.id && is_asked && !is_forced) peers.push_back(id);
   }

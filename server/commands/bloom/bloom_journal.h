@@ -37,7 +37,8 @@ void journal_cleared(const Context& ctx, const KeyRef& key,
 // replicas that run these servers. Such replicas cannot apply the command and need a new snapshot.
 void announce_own_words(const Context& ctx, const core::bloom::ScalableFilter& filter);
 
-// Must be called before COPY is journalled, because RedisBloom cannot copy a filter.
+// Must be called before COPY is journalled. RedisBloom cannot copy a filter, so if the filter has
+// the layout of RedisBloom, the leader then disconnects its foreign replicas.
 void announce_copy(const Context& ctx, const core::bloom::ScalableFilter& filter);
 
 // Journals deleted items. Items that were present but were not deleted changed nothing, and are not

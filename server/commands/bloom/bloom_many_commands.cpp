@@ -73,7 +73,8 @@ class ManyHashes {
     if (!hasher_ || !(*hasher_ == hasher)) hash(hasher);
     return batch_;
   }
-  // Returns the first item's hash if the items were hashed as this filter hashes; otherwise null.
+  // Returns the first item's hash if the items were hashed with this filter's hash function;
+  // otherwise null.
   const ItemHash* at_hand(const ScalableFilter& filter) const {
     return hasher_ && *hasher_ == filter.hasher() ? batch_.hashes().data() : nullptr;
   }

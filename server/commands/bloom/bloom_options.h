@@ -50,8 +50,8 @@ struct FilterRequest {
 };
 
 // Returns the settings of a filter created by adding to a missing key. Draws a random seed if the
-// layout uses one and the configuration asks for it. The journal of another
-// kind of server names no layout, so the layout of that kind is used.
+// layout uses one and the configuration asks for it. A journal of RedisBloom names no layout, so
+// its filters get RedisBloom's layout.
 core::bloom::FilterParameters default_filter_parameters(const Config& config, CommandOrigin origin);
 
 // Parses "BF.RESERVE key error_rate capacity [option ...]". A journal of Bloomery states every

@@ -4,7 +4,8 @@
 //
 // Invariants: a filter without options accepts all clients, except the caller if `skips_self` is
 // set.
-// Thread safety: accepts() reads only the members of a session that threads share.
+// Thread safety: accepts() may be called on any thread, because it reads only those members of a
+// session that all threads may read.
 // Source: https://redis.io/docs/latest/commands/client-kill/ and Valkey 8.1's page on CLIENT KILL.
 // In Valkey, CLIENT LIST and CLIENT KILL have the same options, and ID accepts several ids.
 #pragma once

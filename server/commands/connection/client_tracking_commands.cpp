@@ -90,7 +90,7 @@ std::optional<std::pair<size_t, size_t>> first_overlap(
   // first pair with the new prefix.
   struct Open {
     size_t place;
-    size_t lowest;  // lowest position of this prefix and of all prefixes below it
+    size_t lowest;  // lowest position among this prefix and all prefixes below it on the stack
   };
   std::vector<Open> open;
   for (const size_t place : places) {

@@ -16,7 +16,7 @@ enum class Presence : uint8_t {
   kDefault,     // INFO without section names, INFO all and INFO everything include the section
   kAll,         // INFO all and INFO everything include the section
   kEverything,  // INFO everything and INFO modules include the section, as if a module wrote it
-  kNamed,       // INFO shows the section only by its name, as it repeats values of another section
+  kNamed,       // only INFO <name> includes the section, which repeats values of another section
 };
 
 struct Section {

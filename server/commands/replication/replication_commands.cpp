@@ -82,8 +82,8 @@ void sync(Context& ctx) {
   serve_stream(ctx, {.is_sync = true});
 }
 
-// Parses the value of "rdb-filter-only": the requested parts, of which only "functions" is
-// supported. Bloomery has no functions, so every filter selects an empty snapshot.
+// Parses the value of "rdb-filter-only": the names of the parts that the snapshot must contain.
+// Only "functions" is supported. Bloomery has no functions, so the snapshot is empty.
 core::Result<> read_filter(ReplicaTraits& traits, std::string_view words) {
   traits.wants_no_keys = true;
   while (!words.empty()) {

@@ -194,7 +194,7 @@ void getdel(Context& ctx) {
   if (*entry != nullptr) remove(ctx, key);
 }
 
-// Changes the expiry of the key that GETEX replied with.
+// Changes the expiry of the key whose value GETEX returned.
 void change_expiry(Context& ctx, const KeyRef& key, const TtlOption& option, int64_t at_ms) {
   Entry& entry = *ctx.keyspace().find_any(ctx.database(), key);
   const bool absolute = option.kind == Ttl::kAtSeconds || option.kind == Ttl::kAtMilliseconds;

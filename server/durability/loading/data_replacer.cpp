@@ -34,8 +34,8 @@ core::Result<> DataReplacer::replace(const Replacement& replacement) {
   Availability& availability = parts_.state.availability;
   availability.begin(Availability::kLoading);
   core::Result<> replaced = core::Error{"the server ends"};
-  // Clients must get LOADING before the stream's mutex is locked, because a running command may
-  // wait for this mutex.
+  // Running commands must end before this thread locks the stream's mutex, because such a command
+  // may wait for this mutex.
   if (await_commands(replacement.on_piece)) {
     // The stream's mutex is locked after the save slot was claimed, because a save first claims the
     // slot and then waits for the mutex.

@@ -136,8 +136,8 @@ void AppendLog::write() {
   // If the disk fails, only the log's thread retries. While a sync is overdue, nothing more is
   // written. Otherwise clients would get replies to writes that a power cut would lose.
   if (!fails() && !sync_is_overdue()) write_and_report();
-  // If bytes are still unwritten, the log's thread is woken, for example to sync the previous file
-  // after the start of a rewrite.
+  // If bytes are still unwritten, the log's thread is woken to write them. For example, after the
+  // start of a rewrite that thread must first sync the previous file.
   if (writer().written_offset() < end) wake();
 }
 

@@ -6,8 +6,8 @@
 // Invariants: the invariants of AofWriter and AofDirectory hold. While the files contain discarded
 // data (are_stale()), no sync makes a write safe.
 // Thread safety: any thread may read the counters, and may call write() and sync() of the writer.
-// The other functions need one thread at a time: one that has locked all stripes, or that has
-// claimed the save slot.
+// Only one thread at a time may call the other functions. That thread must have locked all stripes,
+// or have claimed the save slot.
 // Source: docs/formats.md, "Append log".
 #pragma once
 

@@ -14,9 +14,9 @@ namespace server {
 
 class ReplyLog {
  public:
-  // Returns the journal offset on which a reply depends if it is made now; 0 if it depends on none.
-  // `has_written` is true if some of the replies are to commands that may write, whether or not
-  // they changed anything.
+  // Returns the journal offset that must be safe before replies made now may be sent; 0 if they
+  // need not wait. `has_written` is true if at least one of the commands may write, whether or not
+  // it has changed anything.
   virtual uint64_t offset_of_replies(bool has_written) const = 0;
   virtual bool is_safe(uint64_t offset) const = 0;
   // Returns whether each reply to a write waits for a sync.

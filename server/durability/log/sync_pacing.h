@@ -25,7 +25,7 @@ class SyncPacing {
  public:
   // Adds waiting clients, and returns their total number.
   size_t add(size_t clients) { return waiting_.fetch_add(clients) + clients; }
-  // Returns whether enough clients wait to let the log's thread begin a sync.
+  // Returns whether so many clients wait that the log's thread should be woken to begin a sync.
   bool are_enough() const { return waiting_ >= wakes_from_; }
   // Returns whether syncs are so fast that the thread whose clients wait should sync itself. A sync
   // then delays the thread's other clients no more than a long command does.

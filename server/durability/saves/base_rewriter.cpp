@@ -93,9 +93,9 @@ core::Result<> BaseRewriter::fork() {
 void BaseRewriter::finish(const SaveEnd& end) {
   core::Result<> result = end.result;
   // The base may contain bits that commands set after the fork. These commands must be in the log
-  // before a start can load the new base. Otherwise a start would load data that are newer than the
-  // log's last position. After a failed sync the flush would fail too, and only a new base repairs
-  // the log, so the log is not flushed.
+  // before a start can load the new base, so the log is flushed. Otherwise a start would load data
+  // that are newer than the log's last position. After a failed sync of the log, a flush would fail
+  // too. Only a new base repairs such a log, so the flush is then skipped.
   if (result && log_.is_open() && !log_.writer().has_lost_sync()) result = log_.flush();
   if (result) result = log_.files().replace_base(temporary_base(), format_);
   // Wakes the log's thread, because replies that waited for the replaced file may now be safe.

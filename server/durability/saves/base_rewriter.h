@@ -34,8 +34,8 @@ class BaseRewriter {
   BaseRewriter(const DataParts& parts, const DataWriter& writer, SaveSlot& slot, AppendLog& log)
       : parts_(parts), writer_(writer), slot_(slot), log_(log) {}
 
-  // Implements BGREWRITEAOF: claims the save slot for the next start_if_requested(), or schedules a
-  // rewrite.
+  // Implements BGREWRITEAOF. If the save slot is free, claims it for the next start_if_requested().
+  // If another kind of save has claimed the slot, schedules a rewrite. Errors: the error reply.
   core::Result<SaveStart> request();
   void start_if_requested();
   // Schedules a rewrite, which starts when the save slot is free. Cancels the scheduled one if
@@ -70,8 +70,8 @@ class BaseRewriter {
   std::atomic<bool> is_scheduled_{false};
   // True after the save slot was claimed for a requested rewrite.
   std::atomic<bool> is_requested_{false};
-  // Format of the child's base. Like next_us_, it is used by the thread that has claimed the save
-  // slot, or that checks whether a rewrite is due.
+  // Only the thread that has claimed the save slot, or that checks whether a rewrite is due, uses
+  // the members below. format_ is the format of the base that the child writes.
   persistence::AofBaseFormat format_ = persistence::AofBaseFormat::kRdb;
   int64_t next_us_ = 0;
 };

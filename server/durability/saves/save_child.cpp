@@ -85,7 +85,7 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clo
     // are still open.
     auto done = close_unneeded(descriptors);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // If the parent ended before prctl(), the kernel never sends that SIGKILL, so the child exits.
+    // If the parent ended before prctl(), the kernel never sends SIGKILL, so the child exits.
     if (::getppid() != parent) ::_exit(EXIT_FAILURE);
     std::signal(SIGTERM, SIG_DFL);
     // The child ignores SIGINT from the terminal, because the parent decides when the child ends.

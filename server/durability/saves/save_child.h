@@ -8,7 +8,7 @@
 // Invariants: the child first closes every socket, log and lock file that it does not need. It then
 // asks the kernel for SIGKILL when the parent ends. If the parent is killed earlier, the child may
 // live on until it is scheduled. The next server waits until the child has released the lock
-// (DirectoryLock). The temporary file is removed if it is unfinished.
+// (DirectoryLock). The parent removes the temporary file of a failed save.
 // Thread safety: any thread may call figures(). One thread at a time may call the other members.
 // Source: fork(2): only the forking thread exists in the child. The allocator's pthread_atfork
 // handlers make malloc usable, so the child may allocate, but it must take no lock of the server.

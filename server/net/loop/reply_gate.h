@@ -11,8 +11,8 @@
 // instead. Replies to writes may also wait for acknowledgements of replicas.
 //
 // Invariants: a sink gets its replies in the order of its commands. No reply is sent before
-// is_safe() holds for the offsets that it depends on. A sink whose part is not sent yet must exist
-// until the iteration of the event loop ends.
+// is_safe() holds for the offsets that it depends on. After add(sink), the sink must exist until
+// the iteration of the event loop ends.
 // Thread safety: belongs to one I/O thread.
 #pragma once
 
@@ -97,7 +97,8 @@ class ReplyGate {
   void release_safe();
 
  private:
-  // The log offset and the stream offset that a part's replies depend on; 0 if they depend on none.
+  // The offsets in the append log and in the replication stream that a sink's replies depend on; 0
+  // if the replies depend on none.
   struct Needs {
     uint64_t log_offset = 0;
     uint64_t stream_offset = 0;
@@ -105,7 +106,7 @@ class ReplyGate {
   };
   struct Part {
     ReplySink* sink;
-    // Offset in replies_ at which the sink's replies end. They begin where the previous part ends.
+    // Offset in replies_ at which this part ends. The part begins where the previous part ends.
     size_t end;
     Needs needs;
   };
@@ -115,8 +116,8 @@ class ReplyGate {
   };
 
   void truncate(size_t mark);
-  // Sends the replies of a part, or lets its sink hold them. `begin` is the offset of their first
-  // byte.
+  // Sends the replies of `part` if they are safe. Otherwise makes the part's sink hold them.
+  // `begin` is the offset in replies_ of their first byte.
   void pass_on(const Part& part, size_t begin);
   void hold(const Part& part, std::string_view replies, size_t begin,
             protocol::OutputBuffer* whole);
@@ -146,7 +147,7 @@ class ReplyGate {
   std::vector<Held> looked_at_;  // sinks of held replies that release_held() is checking
   size_t new_held_ = 0;          // number of sinks that began to hold replies since the last commit
   bool commit_is_due_ = false;
-  // True if a held reply has waited for acknowledgements since the last request for them.
+  // True if, since the last acks_->request(), a reply was held that needs acknowledgements.
   bool awaits_acks_ = false;
 };
 

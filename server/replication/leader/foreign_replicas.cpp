@@ -73,8 +73,9 @@ bool ForeignReplicas::take_unheld_filters() {
     if (total == seen) continue;
     seen = total;
     // A replica can load only one module: RedisBloom or valkey-bloom. With `auto` this leader does
-    // not know which one. It assumes the module of the last filter in the layout of a module. A
-    // filter in any other layout counts as one that the replica cannot hold.
+    // not know which one. Among the filters in a layout of these modules, the last one decides
+    // which module the leader assumes. A filter in any other layout counts as one that the replica
+    // cannot hold.
     const bool is_held = policy == "auto"
                              ? row.is_foreign && module_layout_.value_or(row.id) == row.id
                              : policy == row.name;

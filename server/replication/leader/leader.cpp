@@ -368,10 +368,10 @@ void Leader::add_to_stream(int64_t now_us) {
   // while the flag is set.
   const bool acks_are_wanted = acks_are_wanted_.exchange(false);
   if (replication_.is_replica() || replicas_->empty()) return;
-  // While a shutdown saves the final data (kEnding), nothing is added, because the stream must end
-  // where the saved data do. CLIENT PAUSE also stops PING and GETACK. During a failover, and while
-  // a shutdown waits for replicas, both are still added. They keep links alive and request
-  // acknowledgements.
+  // PING keeps links alive, and GETACK requests acknowledgements. Neither is added to the stream
+  // during CLIENT PAUSE, or while a shutdown saves the final data (kEnding). The saved data must
+  // include the whole stream. Both are still added during a failover, and while a shutdown waits
+  // for replicas.
   const bool may_add = !pause_.has(PauseGate::Hold::kEnding) &&
                        !pause_.holds_back_by_client(kWrite, parts_.clock.wall_ms());
   // GETACK is sent through the journal, which stops feeding the stream when this server becomes a
@@ -495,7 +495,8 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
 core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
     const persistence::RdbReplicationInfo& position) {
   const std::scoped_lock lock(mutex_);
-  // All stripes are locked, so no later command can change what foreign replicas must hold.
+  // All stripes are locked, so no command can add a filter that foreign replicas do not support
+  // between this check and the fork.
   drop_foreign(parts_.clock.monotonic_us());
   const auto offset = static_cast<uint64_t>(position.offset);
   const std::string line = fmt::format("+FULLRESYNC {} {}\r\n", position.id, position.offset);
@@ -554,7 +555,7 @@ void Leader::finish_snapshot(int64_t now_us) {
       drop(id, "");
     }
   }
-  // The file can be removed now, because each connection that sends it has opened it.
+  // The snapshot's file can be removed now, because each connection that sends it has opened it.
   if (is_file) (void)parts_.files.remove(snapshot.path);
   update_write_gate_locked(now_us);
 }

@@ -67,8 +67,8 @@ bool StreamPump::is_behind(const std::vector<Flow>& flows) const {
 void StreamPump::sleep(const std::vector<Flow>& flows, int timeout_ms,
                        const std::function<bool()>& is_wanted) {
   if (has_more_) return;
-  // is_asleep_ is set before the checks for unsent bytes. So if bytes are appended after the
-  // checks, their wake() ends the sleep.
+  // is_asleep_ is set before the checks for unsent bytes. So if another thread appends bytes after
+  // the checks and calls wake(), this call ends the sleep.
   is_asleep_ = true;
   if (is_behind(flows) || is_wanted()) {
     is_asleep_ = false;

@@ -48,8 +48,8 @@ class StreamPump {
   // wake() during or after the call of `is_wanted` ends the sleep.
   void sleep(const std::vector<Flow>& flows, int timeout_ms,
              const std::function<bool()>& is_wanted);
-  // Ends the sleep because there are bytes to send. If the thread is awake, the call only reads one
-  // atomic variable.
+  // Ends the sleep because there are bytes to send. If the thread is awake, the call only exchanges
+  // one atomic variable.
   void wake();
   // Ends the present sleep. If the thread is awake, its next sleep ends at once.
   void interrupt();

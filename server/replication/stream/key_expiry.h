@@ -43,7 +43,7 @@ class KeyExpiry {
   };
   explicit KeyExpiry(const Parts& parts) : parts_(parts), expiry_(parts.keyspace, parts.clock) {}
 
-  // Starts a period. Must be called `hz` times a second.
+  // Starts a period of active expiry. Must be called `hz` times a second.
   void tick();
 
  private:

@@ -115,8 +115,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   void hold_stream();
   void release_stream();
 
-  // Returns the epochs of this node of a cluster, and the epoch of the leader whose history the
-  // data are from.
+  // Returns the epochs and the id of this cluster node, and the epoch of the history that its data
+  // come from.
   ClusterPlace& cluster_place() { return cluster_place_; }
 
   // Makes the next command in a leader's stream select its database again.

@@ -60,8 +60,8 @@ class StreamFeed {
   bool restored_differs() const {
     return restored_ && (restored_->is_ahead || backlog_.end_offset() != restored_->offset);
   }
-  // Decides the history of a new leader: it continues from the restored position, or a new one
-  // begins.
+  // Starts the history of a new leader. Replicas of the old history can continue from the restored
+  // position, unless the data may be ahead of that position.
   void lead_restored(ReplicationIds& ids) {
     if (!restored_) return;
     restored_->is_ahead ? ids.renew_ids() : ids.shift(restored_->offset);

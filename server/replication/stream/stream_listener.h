@@ -13,7 +13,7 @@ class StreamListener {
   // Called when the stream was replaced. The replicas that receive it must reconnect and request a
   // position again.
   virtual void on_stream_replaced() = 0;
-  // Called when the role has changed, so that writes may now need replicas, or no longer need them.
+  // Called when the role has changed, because min-replicas-to-write applies only to a leader.
   virtual void update_write_gate() = 0;
 
  protected:

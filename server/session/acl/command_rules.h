@@ -82,7 +82,7 @@ class CommandRules {
 
   // The allowed first arguments, by the index of the command.
   std::map<size_t, std::set<std::string>> first_arguments_;
-  // The total number of first arguments of all commands.
+  // The number of allowed first arguments, summed over all commands.
   size_t first_argument_count_ = 0;
   // The rules, without the initial +@all or -@all.
   std::vector<Rule> rules_;

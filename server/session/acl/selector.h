@@ -4,7 +4,8 @@
 // commands may use. A user has a root selector, and any number of further selectors, which are
 // written in parentheses.
 //
-// Invariants: applying describe() to an empty selector gives an equal one.
+// Invariants: if the rules that describe() returns are applied to an empty selector, the result
+// equals this selector.
 // Thread safety: one thread at a time may change a selector. It is constant once it is part of a
 // published user.
 // Source: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/, "Selectors".

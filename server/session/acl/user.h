@@ -3,8 +3,8 @@
 // User: a name, passwords and permissions, built by applying rules. A published user is immutable,
 // so that sessions check their commands without a lock.
 //
-// Invariants: applying describe() to an empty user gives an equal one. There is always a root
-// selector.
+// Invariants: if the rules that describe() returns are applied to an empty user, the result equals
+// this user. There is always a root selector.
 // Thread safety: only one thread may use a User until it is published. A published User (UserPtr)
 // never changes.
 // Source: https://redis.io/docs/latest/commands/acl-setuser/; corner cases measured on Redis

@@ -25,7 +25,7 @@ namespace server {
 
 class MonitorFeed {
  public:
-  // Called to make the thread call take() soon.
+  // Called to make the I/O thread with this index call take() soon.
   using Waker = std::function<void(size_t thread_index)>;
 
   static constexpr size_t kInboxBytesMax = size_t{32} << 20;

@@ -52,8 +52,8 @@ class Tracking {
   void end(uint64_t session_id);
   // Called when a client disconnects, whether it tracked keys or not.
   void forget(uint64_t session_id);
-  // Registers prefixes: the client is notified of all keys with one of them. REQUIRES: begin() was
-  // called for the client.
+  // Registers prefixes: the client is notified when a key with one of these prefixes changes.
+  // REQUIRES: begin() was called for the client.
   void add_prefixes(std::span<const std::string_view> prefixes, uint64_t session_id);
 
   void remember(const Key& key, const Client& client);
@@ -102,7 +102,7 @@ class Tracking {
   void send(std::string_view keys, uint64_t writer, const Readers& readers) const;
   void gather(std::string_view name, const Client& writer);
   void clear_rows();
-  // Removes a random row. Returns false if there is none.
+  // Invalidates a random tracked key and stops tracking it. Returns false if no key is tracked.
   bool drop_one();
   void count_prefixes();
   // Sends changed keys that have a common prefix to each of the clients `ids`.

@@ -67,7 +67,8 @@ FilterOwner reassembled(const ScalableFilter& filter) {
   return std::move(made.value());
 }
 
-// A filter, the items it must find, and a second filter that receives only the effects.
+// A filter, and the items that it must find. Also a replica of the filter, which receives only the
+// operations that changed the filter.
 class Model {
  public:
   Model(LayoutId layout, uint64_t capacity, double error_rate)

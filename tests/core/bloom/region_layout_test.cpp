@@ -238,7 +238,7 @@ TEST(RegionLayoutTest, ChurnNeverExceedsTheBitLimit) {
   EXPECT_LT(found, 1.2 * kRate * kProbes);
 }
 
-// New items alone never reach the limit on set bits before the capacity.
+// Without removals, the filter reaches its capacity before the limit on set bits.
 TEST(RegionLayoutTest, CapacityFitsWithoutRemovals) {
   for (const uint64_t capacity : {1U, 10U, 100U, 1000U, 30000U}) {
     for (const double rate : {0.25, 0.01, 1e-4}) {

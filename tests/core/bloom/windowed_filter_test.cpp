@@ -159,7 +159,7 @@ class TimeModel {
       if (age_ms <= length) {
         ASSERT_TRUE(found) << item << " of age " << age_ms;
       }
-      // A generation accepts items for one `step`. After each jump of the clock back, the newest
+      // A generation accepts items for one `step`. Each time the clock jumps back, the newest
       // generation may accept items for a further step.
       const int64_t jumps = jumps_ - known.jumps;
       if (age_ms <= length + step * (1 + jumps)) {

@@ -207,7 +207,7 @@ class KeyPositionsTest : public CommandTest {
 
   struct Effect {
     bool has_changed = false;  // true if the command changes the value of the tested key
-    std::string rest;          // the reply and the values of all other keys after the command
+    std::string rest;          // the reply, and the values of the other keys after the command
   };
 
   // Creates the keys of the sample and gives the key `name` the value that `variant` describes.
@@ -321,8 +321,8 @@ TEST_F(KeyPositionsTest, MadeUpWordsSufficeForMostRows) {
     const Sample sample = made_up(*registry_->find(std::vector<std::string_view>{name}));
     EXPECT_THAT(disagreements(sample), IsEmpty()) << name;
   }
-  // Checks made_up() with a subcommand, and with a command whose arguments are keys and values in
-  // turn.
+  // Checks the generated arguments of a subcommand, and of a command whose arguments alternate
+  // between keys and values.
   EXPECT_EQ(made_up(command_of({"MEMORY", "USAGE", "k"})).command,
             (WordList{"memory", "usage", "key2"}));
   EXPECT_EQ(made_up(command_of({"MSET", "k", "v"})).command, (WordList{"mset", "key1", "2"}));

@@ -135,7 +135,7 @@ class ClusterPairsTest(ClusterTest):
         with first.connect() as connection:
             self.assertEqual(connection.call("GET", KEY), b"2")
 
-    # Tests of host names.
+    # Tests of a cluster whose nodes announce host names instead of addresses.
 
     def test_host_names_reach_readers_in_resp3(self):
         leader, replica = self.start_pair(
@@ -201,8 +201,8 @@ class ClusterPairsTest(ClusterTest):
         self.etcd.control("put", TOPOLOGY, json.dumps(document))
 
     def test_moved_slots_survive_no_rolling_restart(self):
-        """All servers restart while etcd's topology has other slots than the record of slots. No
-        server adopts the other slots.
+        """The slots in etcd's topology no longer match the recorded checksum of the slots. All
+        servers restart. No server adopts the changed slots.
         """
         servers = self.create(2)
         record, slots = self.record(), self.slots_of(servers[0])

@@ -148,7 +148,7 @@ class LargeFilterTest(ServerTest):
         self.assertLess(call("BF.INFO", "f", "SIZE")[0] - array_bytes, HEADER_BYTES)
         card = self.add_all()
         self.report("added")
-        self.assertEqual(card, ITEMS)  # a nearly empty filter has no false positives
+        self.assertEqual(card, ITEMS)  # the nearly empty filter has no false positives
         self.expect_items(card)
         self.expect_resident(array_bytes)
         digests = self.expect_bits_everywhere(array_bytes, stats[b"hash count"])

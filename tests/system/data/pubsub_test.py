@@ -114,7 +114,7 @@ class PubSubTest(ServerTest):
         self.assertEqual(publisher.call("WAIT", 1, 5000), 1)
         self.assertEqual(on_replica.call("GET", "k"), b"v")
 
-    # Tests with redis-cli and redis-py.
+    # The tests below subscribe with redis-cli and redis-py.
 
     def test_redis_cli(self):
         server = self.start_server()

@@ -80,8 +80,8 @@ class ServerDifferentialTest(ServerTest):
 
     def test_replies_and_messages_equal_those_of_redis(self):
         stream = ServerStream(self.rng, CONNECTIONS, self.shared_options())
-        # This connection receives keyspace notifications and invalidations about the other
-        # connections.
+        # This client receives keyspace notifications of all changes, and the invalidations that
+        # other clients redirect to it.
         listener = self.clients[0]
         for connection in listener.both:
             connection.call("PSUBSCRIBE", "__key*__:*")

@@ -72,9 +72,9 @@ class CommandStream:
         return command
 
     def _spoil(self, command):
-        # Commands with EXAT or PXAT are not made invalid, because the new expiry could be in the
-        # past. It would leave an expired key, which DBSIZE may or may not count. SCAN is not made
-        # invalid either, because each server has its own cursors.
+        # Commands with EXAT or PXAT are not made invalid, because the change could set an expiry in
+        # the past. The command would then leave an expired key, which DBSIZE may or may not count.
+        # SCAN is not made invalid either, because each server has its own cursors.
         if {b"EXAT", b"PXAT", b"SCAN"} & {word.upper() for word in command}:
             return command
         kind = self.rng.randrange(3)

@@ -493,8 +493,8 @@ class Load:
         self.observer.check(connection, lost_since=lost_since)
         known = {self.observer.KEY}.union(*(writer.base.values for writer in self.writers))
         held = {key.decode() for key in connection.call("KEYS", "*")}
-        # The key of a deletable filter exists even after BF.DEL has deleted all items. But `base`
-        # omits filters whose BF.CARD is 0.
+        # The key of a deletable filter exists even after BF.DEL has deleted all items. But a writer
+        # does not record filters whose BF.CARD is 0 in `base`, so their keys are added here.
         known.update(f"{w.name}:bf:d{i}" for w in self.writers for i in range(len(DELETABLE)))
         if held - known:
             raise AssertionError(f"keys that no writer has written: {sorted(held - known)[:9]}")

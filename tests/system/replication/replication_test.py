@@ -66,7 +66,7 @@ class Writer(threading.Thread):
             ("BF.CLEAR", chance.choice("fu") + key),
             ("BF.KADD", "3", "f" + key, "k" + other, "f" + key, *(chance.randrange(99), "x")),
             ("BF.INSERT", "pf" + key, "PX", chance.randrange(1, 300), "ITEMS", "soon", "gone"),
-            # The arrays of such a large filter are in memory that child processes share.
+            # Arrays of this size are in memory that the server shares with its child processes.
             ("BF.INSERT", "wide" + chance.choice("ab"), "CAPACITY", "1000000", "ITEMS", key),
             ("BF.MERGE", "wide" + chance.choice("abc"), "wide" + chance.choice("ab"), "FORCE"),
         ])  # fmt: skip

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests ACL users: compares their rules, decisions and categories with redis-server; tests users of
-the configuration file, and the user of a replica.
+"""Compares ACL rules, decisions and categories with redis-server. Also tests the users of the
+configuration file, and the user of a replica.
 """
 
 import random

@@ -33,8 +33,8 @@ class SlowTable {
     return std::ranges::count(buckets_[first], fingerprint) != 0 ||
            std::ranges::count(buckets_[second], fingerprint) != 0;
   }
-  // Finds the first of the buckets `in` with a slot that contains `before`. Replaces the value in
-  // the lowest such slot by `after`.
+  // Searches the buckets `in` for the value `before`, in their order. Replaces the first such value
+  // by `after`. Returns false if no bucket contains `before`.
   bool replace(std::vector<uint64_t> in, uint64_t before, uint64_t after) {
     for (const uint64_t bucket : in) {
       const auto found = std::ranges::find(buckets_[bucket], before);

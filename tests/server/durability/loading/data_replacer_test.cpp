@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A leader's snapshot replaces all data of a replica. If any operation fails, memory and disk must
-// still contain either all of the old data or all of the new data.
+// contain all of the old data, all of the new data, or no data.
 #include "server/durability/loading/data_replacer.h"
 
 #include <gtest/gtest.h>

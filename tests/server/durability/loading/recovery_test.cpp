@@ -56,7 +56,7 @@ class RecordingReplayer final : public Replayer {
 
 class RecoveryTest : public ::testing::Test {
  protected:
-  // Loads these options and calls recover().
+  // Loads a configuration with `options`, and calls recover().
   core::Result<Recovered> recover_with(const std::vector<const char*>& options) {
     std::vector<const char*> argv = {"server"};
     argv.insert(argv.end(), options.begin(), options.end());

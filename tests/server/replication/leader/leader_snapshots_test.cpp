@@ -70,7 +70,7 @@ TEST_F(LeaderSnapshotsTest, NothingFollowsBeforeTheFirstAck) {
   run({"SET", "a", "1"});
   const std::string set = command({"SELECT", "0"}) + kSet;
   // The leader serves replicas in the order in which they connected. `peer` connected before
-  // `online`, so when `online` has received the SET, the leader would also have sent it to `peer`.
+  // `online`. So if the leader sent the SET to `peer`, it did so before `online` received the SET.
   EXPECT_EQ(online.read(go_on().size() + set.size()), go_on() + set);
   EXPECT_FALSE(peer.is_readable());
   acknowledge(peer, 0);

@@ -206,8 +206,8 @@ class SeveralDatabases(Configuration):
 
 
 class HugePages(Configuration):
-    """The server moves a filter that the cell does not check to huge pages. The cell goes on while
-    the pieces of the filter move, and sometimes replaces the filter meanwhile.
+    """The server moves the pieces of a large filter to huge pages while the cell runs. The cell
+    does not check this filter, but sometimes replaces it during the move.
     """
 
     KEY = f"{KEY_PREFIX}:huge"
