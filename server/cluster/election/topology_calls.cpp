@@ -54,7 +54,7 @@ void TopologyCalls::unchanged(uint64_t revision) {
 }
 
 void TopologyCalls::absent() {
-  if (change_ && change_->request.revision != 0) change_.reset();
+  if (change_ && change_->request.revision != 0) return change_.reset();
   unchanged(0);
 }
 
