@@ -326,13 +326,8 @@ TEST_F(ConfigTest, InvalidToolCallsPrintTheUsage) {
   EXPECT_EQ(load({"--check-aof", "--fix", "a"}), "");
 }
 
-// Returns the path of conf/bloomery.conf. Searches the parent folders for the file, because the
-// tests run in a subfolder of the tree.
 std::string shipped_config() {
-  for (auto place = std::filesystem::current_path();; place = place.parent_path()) {
-    if (exists(place / "conf/bloomery.conf")) return (place / "conf/bloomery.conf").string();
-    if (place == place.parent_path()) return "";
-  }
+  return BLOOMERY_VECTORS "/../../conf/bloomery.conf";
 }
 
 TEST_F(ConfigTest, ShippedFileLoadsToTheDefaults) {
