@@ -58,7 +58,7 @@ inline FilterPtr make_filter(const core::bloom::FilterParameters& parameters) {
   return std::move(*filter);
 }
 
-// Parameters of a native filter, with the layout that the server gives it.
+// Returns the parameters of a native filter, with the layout that the server would choose.
 inline core::bloom::FilterParameters native_parameters(uint64_t capacity, double error_rate,
                                                        uint32_t expansion = 2) {
   core::bloom::FilterParameters parameters;

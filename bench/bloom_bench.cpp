@@ -71,8 +71,8 @@ struct ClassicLayout : DoubleHashing<ClassicProbes> {
 constexpr size_t kBatchItems = 32;
 constexpr uint64_t kChunkItems = 1024 * kBatchItems;
 
-// An item of 16 bytes, made from `kind` and `number`. Items of different kinds are never equal:
-// absent items have another kind than the added items.
+// An item of 16 bytes, made from `kind` and `number`. Items of different kinds are never equal, so
+// no item of kind kAbsent equals an added item, whose kind is kPresent.
 struct Item {
   std::array<char, 16> bytes;
   Item(uint64_t kind, uint64_t number) {

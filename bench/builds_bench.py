@@ -22,7 +22,7 @@ from server_bench import BATCH, CLIENTS, COMMANDS, Server
 
 KEYSPACE = 100_000
 TURN_S = 0.1
-# Time in which a server replies to the pending requests of a load that was just suspended.
+# Pause after a load is suspended, in which the server replies to the load's pending requests.
 DRAIN_S = 0.003
 
 

@@ -5,9 +5,10 @@ plain native one and, if RedisBloom's module is found, with its cuckoo filter (C
 
 The first tables are for commands with one item, in pipelines, with one I/O thread. They show the
 median over the rounds of the server's CPU time per command; each round measures every filter. The
-last table is for batches on large filters. It compares the CPU time per item of BF.MEXISTS and
-BF.DEL on a fingerprint filter with a lookup in a plain filter. The path of the module
-is given by --module or $REDISBLOOM_MODULE; the default is where packages install the module.
+last table is for batches on large filters. It shows the CPU time per item of BF.MEXISTS and BF.DEL
+on a fingerprint filter. It also shows the ratio of this time to the time of a lookup in a plain
+filter. The path of the module is given by --module or $REDISBLOOM_MODULE; the default is where
+packages install the module.
 """
 import argparse
 import os

@@ -88,7 +88,8 @@ class Native final : public Contestant {
  private:
   static std::string_view view(const Item& item) { return {item.data(), item.size()}; }
   std::span<const ItemHash> hashes_of(std::span<const Item> items) const {
-    // The arrays are static, because local arrays would be cleared for each batch.
+    // The arrays are static, because the constructors of local arrays would clear them for each
+    // batch.
     static std::array<std::string_view, kEngineBatchItems> views;
     static std::array<ItemHash, kEngineBatchItems> hashes;
     for (size_t i = 0; i < views.size(); ++i) views[i] = view(items[i]);

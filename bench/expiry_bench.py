@@ -149,8 +149,8 @@ def bench_idle(options, figures):
 
 
 def expiry_share(server, count):
-    """Returns the share of a processor that the deletion of expired keys takes, until nine tenths
-    of `count` expired keys are deleted.
+    """Returns the share of a processor that the deletion of expired keys takes. The measurement
+    ends when nine tenths of `count` expired keys are deleted.
     """
     server.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
     fill(server, count, SET_PXAT, int(time.time() * 1000) + 1)

@@ -49,7 +49,7 @@ class FixedRate:
         Calls `while_running` once, at the end of the warm-up.
         """
         begin = time.monotonic()
-        # All requests are sent, even if this thread falls behind its schedule. To skip a late
+        # All requests are sent, even if this thread falls behind its schedule. Skipping a late
         # request would hide one of the longest delays.
         total = int((WARM_UP_S + seconds) * rate)
         delays, sent, is_warm = [], 0, False

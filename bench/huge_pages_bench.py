@@ -41,7 +41,7 @@ SECTIONS = ("cost", "sparse")
 
 
 class Pings(multiprocessing.Process):
-    """Sends PING every millisecond, and remembers the longest time to a reply."""
+    """Sends PING every millisecond, and records the longest time until a reply."""
 
     def __init__(self, port):
         super().__init__(daemon=True)
@@ -61,13 +61,13 @@ class Pings(multiprocessing.Process):
                 time.sleep(0.001)
 
     def take_ms(self):
-        """Returns the longest PING since the last call, in ms."""
+        """Returns the longest time until a reply since the last call, in ms."""
         longest_s, self.longest_s.value = self.longest_s.value, 0.0
         return longest_s * 1000
 
 
 def lookups(server, key):
-    """Starts a client that looks up items of the filter until it is killed."""
+    """Starts a client that looks up items of the filter until the caller kills the client."""
     words = ["BF.MEXISTS", key] + ["item:__rand_int__"] * BATCH
     return subprocess.Popen(
         ["redis-benchmark", "-p", str(server.port), "-n", str(10**9), "-c", "1",

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Compares bloomery-server with redis-server in one run: throughput and server CPU per operation.
 
-Machines are noisy, so both servers run at once and the load alternates between them. Figures are
-medians of the rounds. The last column is the CPU time of bloomery-server divided by that of
-redis-server; below 1, bloomery-server is cheaper. The kernel accounts the CPU time of all threads
-of a server process, which includes parsing, replies and sockets. CPU time of the load generator
-(redis-benchmark) does not count. At high pipeline depth the load generator limits the throughput.
+Machines are noisy, so both servers run at the same time and the load alternates between them.
+Figures are medians of the rounds. The last column is the CPU time of bloomery-server divided by
+that of redis-server; below 1, bloomery-server is cheaper. The kernel accounts the CPU time of all
+threads of a server process, which includes parsing, replies and sockets. CPU time of the load
+generator (redis-benchmark) does not count. At high pipeline depth the load generator limits the
+throughput.
 """
 import argparse
 import os
@@ -238,8 +239,9 @@ SETBIT_STRING_BYTES = 120_000_000
 
 
 def setbit_cost(server, requests):
-    """Returns the server's CPU time in ns of a SETBIT at pipeline depth 350. The offset in a string
-    of 120 MB is random, which redis-benchmark cannot send.
+    """Sends SETBITs with random offsets in a string of 120 MB, at pipeline depth 350. Returns the
+    server's CPU time per SETBIT in ns. redis-benchmark cannot send these commands: it pads random
+    numbers with zeros, which SETBIT rejects in offsets.
     """
     rng = random.Random(350)
     server.command("SETBIT", "bits", SETBIT_STRING_BYTES * 8 - 1, 1)
@@ -278,7 +280,7 @@ def bench_batches(options):
         setbit = setbit_cost(theirs, int(1_000_000 * options.scale))
         print(f"SETBIT of redis-server, pipeline 350: {setbit:.0f} ns")
         for name in ("MADD", "MEXISTS"):
-            # The items of MEXISTS are absent.
+            # BF.MEXISTS looks up items that were never added.
             costs = [batch_cost(server, f"BF.{name}", "big", requests,
                                 "item:" if name == "MADD" else "absent:", options.rounds)
                      for server in filters]

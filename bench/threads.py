@@ -59,7 +59,8 @@ def split_cores(threads, groups):
     logical core, and the load generator gets all other logical cores.
 
     The server and the load generator share all cores if fewer than a quarter of the logical cores
-    would remain. They also do so if the process may use fewer than four logical cores.
+    would remain for the load generator. They also share all cores if the process may use fewer than
+    four logical cores.
     """
     usable = [core for group in groups for core in group]
     if len(usable) < SHARED_BELOW_CORES:

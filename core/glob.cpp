@@ -241,8 +241,8 @@ bool Glob::matches_at(const Run& run, const Place& place, const char* text) cons
   return true;
 }
 
-// Returns the leftmost match of the run in the text; nullptr if there is no match or no steps are
-// left.
+// Returns the leftmost match of the run in the text. Returns nullptr if there is no match, or if
+// the matching has used up its steps.
 const char* Glob::find(const Run& run, const Place& place, std::string_view text,
                        size_t& steps_left) const {
   if (text.size() < run.size) return nullptr;

@@ -85,8 +85,8 @@ class Glob {
   static constexpr Element kFirstSet = 257;
   static constexpr size_t kNoPrefix = std::numeric_limits<size_t>::max();
 
-  // The elements of a pattern between two stars. Question marks beside a star need no search and
-  // become a gap.
+  // The elements of a pattern between two stars. Question marks beside a star match any characters,
+  // so they are not searched for but only counted (gap).
   struct Run {
     uint32_t gap = 0;  // number of arbitrary characters before the run
     uint32_t size : 31 = 0;
@@ -117,7 +117,8 @@ class Glob {
   bool is_impossible_ = false;  // true if some element matches no character
   bool has_star_ = false;
   size_t size_min_ = 0;  // minimum size of a matching text
-  uint64_t head_ = 0;    // prefix pattern: its first bytes, and a mask of the bytes that exist
+  // For a prefix pattern: its first bytes (at most eight), and a mask that selects these bytes.
+  uint64_t head_ = 0;
   uint64_t head_mask_ = 0;
   // Minimum size of a text that matches a prefix pattern; kNoPrefix for any other pattern.
   size_t prefix_text_size_min_ = kNoPrefix;

@@ -31,7 +31,8 @@ inline std::string_view without_code(std::string_view message) {
 template <class T = void>
 using Result = boost::system::result<T, Error>;
 
-// Throws std::logic_error. Called by value() of a failed Result, which is a programming error.
+// Throws std::logic_error. Called when value() is called on a failed Result, which is a programming
+// error.
 [[noreturn]] inline void throw_exception_from_error(const Error& error,
                                                     const boost::source_location&) {
   throw std::logic_error("unchecked error: " + error.message);

@@ -47,9 +47,9 @@ class StreamSink {
 
 class Journal {
  public:
-  // Group: while it exists, commands of its thread are collected. They reach the journal together
-  // when it ends, between MULTI and EXEC if there are two or more. A nested Group is part of the
-  // outer one.
+  // Group: collects the commands of its thread. The destructor appends them to the journal
+  // together, between MULTI and EXEC if there are two or more. A nested Group is part of the outer
+  // Group.
   class Group {
    public:
     explicit Group(Journal& journal);

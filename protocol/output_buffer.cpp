@@ -27,7 +27,7 @@ bool OutputBuffer::grow(size_t size_bytes) {
     return false;
   }
   move_to_front();
-  // If at most half of the capacity is needed, moving the bytes to the front has made enough room.
+  // If the content needs at most half of the capacity, move_to_front() has made enough room.
   if (needed > capacity() / 2) resize(core::next_capacity({bytes_, capacity_}, needed));
   return true;
 }

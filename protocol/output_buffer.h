@@ -116,8 +116,8 @@ class OutputBuffer {
   size_t begin_ = 0;
   size_t end_ = 0;
   size_t limit_ = std::numeric_limits<size_t>::max();
-  // The end of the kept content after an overflow. Earlier marks are below it, and dropped bytes
-  // follow it.
+  // After an overflow, the end of the content that is kept. Bytes appended later are dropped. Marks
+  // from before the overflow are less than this offset.
   size_t whole_end_ = 0;
   bool has_overflowed_ = false;
 };

@@ -42,8 +42,8 @@ NOT_OPTIONS = {
     "bloomery-foreign-stream", "bloomery-ahead", "waiting-for-sync",
     "failover-in-progress", "down-after-milliseconds",
 }
-# Matches the end of a file name. A file name is not an option. check_tree.py checks that files
-# named by pages exist.
+# Matches words that end like a file name. Such a word is not checked as an option: check_tree.py
+# checks whether the file exists.
 FILE = re.compile(
     r"\.(?:aof|cc|conf|cpp|crt|deb|go|h|html|js|json|key|log|md|mjs|pem|py|rdb|sh|txt|yml)$"
 )

@@ -34,10 +34,10 @@ def symbols(archive):
 
 
 def faults(folder, allowed):
-    """Returns a line for each symbol that a library uses although the symbol's library is not below
-    it.
+    """Returns a line for each symbol that a library uses but that is defined in a library which the
+    first library may not use.
 
-    `allowed` maps a library to the set of libraries below it. The archives are in `folder`.
+    `allowed` maps a library to the set of libraries that it may use. The archives are in `folder`.
     """
     found = {name: symbols(folder / f"libbloomery_{name}.a") for name in allowed}
     lines = []

@@ -10,7 +10,7 @@ set -e
 for process in /proc/[0-9]*; do
   words=$({ tr '\0' '\n' <"$process/cmdline" | head -n 2; } 2>/dev/null)
   case $words in
-    *--health-check) continue ;; # skips other runs of the health check
+    *--health-check) continue ;; # skips processes that run a health check
   esac
   case ${words%%
 *} in

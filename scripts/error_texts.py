@@ -23,8 +23,8 @@ CODES = (
 # the beginning of an error text, and does not match.
 ERROR = re.compile(rf"(?:{CODES}) [^ ]+ .*[^ ':(]", re.DOTALL)
 PLAIN_WORDS_MIN = 3
-# Matches the source before a literal that is an error text, even if the literal does not begin with
-# an error code such as ERR.
+# Matches the code in front of a string literal if this code shows that the literal is an error
+# text. Such a literal need not begin with an error code such as ERR.
 DEFINITION = re.compile(r"(?:\b(?:Error|Refusal)\{|\bfail\(|\bk\w+ =)\s*")
 MESSAGE_WORDS_MIN = 4
 

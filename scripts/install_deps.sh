@@ -9,7 +9,7 @@
 #   test    packages of `run`, and the tools and clients that the tests use
 set -euo pipefail
 
-# cpack finds the dependencies of the Debian package by `file`.
+# The package `file` is for cpack, which finds the Debian package's dependencies with this program.
 server_packages=(
   build-essential ca-certificates cmake file libcli11-dev libfmt-dev libisal-dev libjemalloc-dev
   liblzf-dev libspdlog-dev libssl-dev libsystemd-dev libxxhash-dev ninja-build prometheus-cpp-dev
@@ -99,14 +99,15 @@ candidate() {
   apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: //p' | grep -v '^(none)$' || true
 }
 
-unsupported() { # ends the script. argument: what this system lacks
+# Ends the script with an error that names the argument as missing on this system.
+unsupported() {
   local system
   system=$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)
   echo "$0: ${system:-this system} has no $1; supported: $supported" >&2
   exit 1
 }
 
-# Succeeds if apt offers all packages of a pair, each in version 1.81 or later.
+# Succeeds if apt offers each of the given packages in version 1.81 or later.
 offers_boost() {
   local package version
   for package in "$@"; do

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Installs the Node clients and tools that the system tests use. Each entry of `clients` gets a
-# folder of its own, because several major versions of one package are tested. Complete folders are
-# kept.
+# folder of its own, because several major versions of one package are tested. A folder whose
+# packages are complete is not installed again.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

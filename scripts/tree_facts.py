@@ -50,7 +50,9 @@ def units(paths):
 
 
 def units_of_folders(paths):
-    """Returns {folder: units directly in this folder}."""
+    """Returns {folder: its units}, without the units of subfolders. A unit is a header and the .cpp
+    file of the same name.
+    """
     found = {}
     for unit in units(paths):
         found.setdefault(unit.rpartition("/")[0], []).append(unit)

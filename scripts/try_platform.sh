@@ -247,9 +247,9 @@ case $platform in
     smoke_test /build/unpacked/bin/bloomery-server
     ;;
   arm64)
-    # The cross-compiler is a program for this machine's architecture, because it would be slow
-    # under qemu. The arm64 libraries are in a separate root file system, because some libraries
-    # cannot be installed for two architectures at once.
+    # The cross-compiler is a program for this machine's architecture, because an arm64 compiler
+    # would be slow under qemu. The arm64 libraries are in a separate root file system, because some
+    # libraries cannot be installed for two architectures at once.
     command -v qemu-aarch64-static >/dev/null || skip 'there is no qemu-user-static'
     make_root bookworm
     inside dpkg --add-architecture arm64

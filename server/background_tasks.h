@@ -28,7 +28,7 @@ class BackgroundTasks {
  public:
   // One tick removes at most this number of tracked keys in excess of tracking-table-max-keys.
   static constexpr size_t kTrimmedKeysMax = 10'000;
-  // Posts a task, which runs later on the thread of tick(), between other work.
+  // Posts a task to the thread that calls tick(). The task runs later on that thread.
   using Post = std::function<void(std::function<void()> task)>;
 
   BackgroundTasks(Services& services, OwnExpiries& own_expiries, Post post, uint64_t seed);

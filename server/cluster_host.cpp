@@ -45,7 +45,8 @@ ReplicationFacts ClusterHost::facts(const Shard* shard) {
   facts.led_epoch = place.led_epoch;
   facts.has_whole_copy = !is_loading && !is_torn && has_history;
   facts.leader_silence_us = parts_.replica_controller.silence_us();
-  // A link of the former role carries no information about the present leader.
+  // If the epochs differ, silence_us() is about the link to a leader of another epoch, not to the
+  // present leader.
   const bool is_of_shard = shard == nullptr || place.epoch == shard->epoch;
   facts.hears_leader = is_of_shard && facts.leader_silence_us < kSilenceUs;
   facts.log_works = !parts_.state.availability.has(Availability::kAppendLogFails);

@@ -35,7 +35,8 @@ class PageCollapser {
   // The pause after a pass over all arrays. It doubles while nothing is found to collapse.
   static constexpr Pause kPassPauseMin{5'000};
   static constexpr Pause kPassPauseMax{30'000};
-  // The pause after a piece for which the kernel had no memory. It doubles until a piece succeeds.
+  // The pause after a piece for which the kernel had no memory. It doubles after each further
+  // failure, until a piece is collapsed.
   static constexpr Pause kRetryPauseMin{1'000};
   static constexpr Pause kRetryPauseMax{60'000};
   // The pause while nothing can be collapsed. set_enabled() ends it.
@@ -50,7 +51,7 @@ class PageCollapser {
 
   // Does not wait for the thread, so one more piece may be collapsed after set_enabled(false).
   void set_enabled(bool is_enabled);
-  // Ends the thread. Returns when the piece that it works on is done.
+  // Ends the thread. Returns when the thread has finished its current piece.
   void stop() { thread_.stop(); }
   // Does one step. Returns the pause until the next one.
   Pause tick();

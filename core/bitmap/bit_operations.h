@@ -19,8 +19,8 @@ enum class BitOperation : uint8_t {
   kXor,
   kNot,    // bits that are clear in the only source
   kDiff,   // bits set in the first source and in no other source
-  kDiff1,  // bits set in another source but not in the first source
-  kAndOr,  // bits set in the first source and in another source
+  kDiff1,  // bits clear in the first source and set in at least one other source
+  kAndOr,  // bits set in the first source and in at least one other source
   kOne,    // bits set in exactly one source
 };
 

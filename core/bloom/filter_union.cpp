@@ -130,9 +130,9 @@ void add_bits(BitArray& bits, const BitArray& other) {
   });
 }
 
-// Item count of a united layer: `estimate`, limited to the range from `most` to `sum` unless it is
-// far above `sum`. `sum` is the total of the item counts of the layers that were united, `most` the
-// largest of these counts.
+// Returns the item count of a united layer. `sum` is the total of the item counts of the layers
+// that were united, `most` the largest of these counts. `estimate` is limited to the range from
+// `most` to `sum`, unless it is far above `sum`.
 double items_within(double estimate, uint64_t most, uint64_t sum) {
   const double lower = static_cast<double>(most);
   const double upper = static_cast<double>(sum);

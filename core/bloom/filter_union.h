@@ -24,8 +24,8 @@ namespace core::bloom {
 // The filters to unite, at least one. The first filter decides the growth settings of the union.
 using UnionInputs = std::span<const ScalableFilter* const>;
 
-// Size of the union, as counted by ScalableFilter::size_bytes(). Errors: the first reason why the
-// filters cannot be united.
+// Returns the size of the union, as counted by ScalableFilter::size_bytes(). Errors: the first
+// reason why the filters cannot be united.
 Result<uint64_t> union_bytes(UnionInputs inputs);
 
 // Decides whether a layer of the union may hold more items than its error rate allows.

@@ -18,8 +18,8 @@
 namespace core::bloom {
 namespace {
 
-// Prefetch distance in items. With two lines per item it keeps a core's miss buffers busy: the core
-// compares some lines while other lines are loaded.
+// Prefetch distance in items, each of which needs two lines. This distance keeps a core's miss
+// buffers busy: the core compares some lines while other lines are loaded.
 constexpr size_t kItemsAhead = 20;
 
 // check_items() is inlined, so that its loops are compiled for the instruction set of each caller.

@@ -14,9 +14,9 @@ namespace core::bloom {
 namespace {
 
 // Called when both buckets of an item are full. The item's fingerprint takes the slot of another
-// fingerprint, which moves to its alternate bucket and may displace a third, and so on. The item
-// alone determines which fingerprints move, so a replay gives the same table. If kMovesMax moves do
-// not find a free slot, all moves are undone.
+// fingerprint, which moves to its alternate bucket and may displace a third, and so on. A random
+// generator chooses the slots. Its seed is the item's hash, so a replay of the same insertions
+// gives the same table. If kMovesMax moves do not find a free slot, all moves are undone.
 template <class Table>
 bool displace(const Table& table, ItemHash hash) {
   struct Move {

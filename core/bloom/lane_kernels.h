@@ -19,7 +19,8 @@
 
 namespace core::bloom {
 
-// Iterates over the lines of one item: their word index, and the hash of the item's bits in them.
+// Iterates over the lines of one item. For each line it computes the index of the first word, and a
+// hash that determines the item's bits in this line.
 class LaneWalk {
  public:
   LaneWalk(ItemHash hash, LineShape shape) : place_(hash.first), line_count_(shape.line_count) {}
@@ -48,7 +49,8 @@ const LineKernels& portable_lane_kernels();
 std::span<const LineKernels* const> supported_lane_kernels();
 const LineKernels& lane_kernels();
 
-// The members of lane_kernels() that handle a single item, called directly.
+// These functions do the same for a single item as the members of lane_kernels(), but without a
+// call through a function pointer.
 bool check_lane_item(const uint64_t* words, LineShape shape, ItemHash hash);
 bool mark_lane_item(uint64_t* words, LineShape shape, ItemHash hash);
 

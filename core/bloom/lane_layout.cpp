@@ -9,14 +9,15 @@
 namespace core::bloom {
 namespace {
 
-// Memory above the classic optimum that is accepted to get fewer lines per lookup, as a fraction of
-// that optimum. The constants apply to a filter that does not grow, and to the first and the later
-// layers of a growing filter. With kSlackOfFixed, lookups read one line if the error rate is at
-// least 0.001. Later layers get the smallest slack, because they are bigger.
+// Additional memory, as a fraction of the classic optimum, that a layer may use so that a lookup
+// reads fewer lines. The constants apply to a filter that does not grow, and to the first and the
+// later layers of a growing filter. With kSlackOfFixed, lookups read one line if the error rate is
+// at least 0.001. Later layers get the smallest slack, because they are bigger.
 constexpr double kSlackOfFixed = 0.083;
 constexpr double kSlackOfFirst = 0.06;
 constexpr double kSlackOfLater = 0.03;
-// A layer with at least this share of the filter's error rate is treated as the first layer.
+// A layer of a growing filter gets kSlackOfFirst if its error rate is at least this share of the
+// filter's error rate.
 constexpr double kFirstShareMin = 0.25;
 
 // Each of the first layers of a growing filter gets one of these shares of the filter's error rate.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// LaneLayout: version 2 of the native layout. An item's bits lie in a few independent cache lines,
-// in each line in different lanes of 32 bits. So one vector of the processor holds all bits that an
-// item has in a line.
+// LaneLayout: version 2 of the native layout. An item's bits lie in a few independent cache lines.
+// Within a line, an item has at most one bit in each 32-bit lane. So SIMD instructions compute and
+// test all these bits in parallel.
 //
 // Invariants: bit_count is a multiple of 512. hash_count is a multiple of lines_per_lookup, with at
 // most kMaxLanesPerItem bits in each line. ItemHash::second is not used.

@@ -124,7 +124,7 @@ class Layer {
   bool is_emptied_by(Removal removal) const {
     return removal == Removal::kGone && item_count_ == 0;
   }
-  // Removes each item whose outcome is kAbsent, one by one or as a group, with the same result. If
+  // Tries to remove each item whose outcome so far is kAbsent, and updates the item's outcome. If
   // `ends_empty` is true, stops after a removal that empties the layer and returns true.
   template <class Layout>
   bool remove_group(std::span<const ItemHash> hashes, std::span<Removal> outcomes,
@@ -156,8 +156,9 @@ class Layer {
   uint16_t hash_count_ = 0;
   uint8_t lines_per_lookup_ = 0;
   bool is_rounded_ : 1 = false;
-  // Fields named filter_ belong to the ScalableFilter, not to the layer. They use the layer's
-  // padding, because separate fields or a pointer would enlarge each of many small filters.
+  // Fields whose names begin with filter_ belong to the ScalableFilter, not to the layer. They use
+  // the layer's padding, because separate fields or a pointer would enlarge each of many small
+  // filters.
   bool filter_is_chain_ : 1 = false;
   uint8_t filter_layout_ : 6 = 0;
   uint16_t cell_bits_ = 0;
@@ -168,7 +169,8 @@ class Layer {
 template <class Layout>
 bool check_layers(std::span<const Layer> layers, ItemHash hash) {
   if (layers.size() == 1) return layers.front().check<Layout>(hash);
-  // Prefetches all layers at once, except those that are probably in the cache.
+  // Prefetches the layers that are probably not in the cache before the first check, so that their
+  // cache misses overlap.
   for (const Layer& layer : layers) {
     if (layer.bits().size_bytes() >= kCachedBytes) layer.prefetch<Layout>(hash);
   }

@@ -184,9 +184,9 @@ template <class Line>
   return mark_listed(words, shape, line, fetches, hashes, OpenItems(found), found);
 }
 
-// Causes two rounds of cache misses. The first round loads the first line of every item, where the
-// lookup of nearly all absent items ends. The second round loads the other lines of the remaining
-// items.
+// Looks up the items in two rounds of cache misses. The first round loads the first line of every
+// item, where the lookup of nearly all absent items ends. The second round loads the other lines of
+// the items that the first round has not excluded.
 template <class Line, class Items>
 [[gnu::always_inline]] inline void check_listed(const ArrayView& array,
                                                 std::span<const ItemHash> hashes,

@@ -19,10 +19,10 @@
 
 namespace core::bloom {
 
-// Identifies a layout of core/bloom/layouts.h, which says where the bits of an item lie. Each
-// layout defines its own number.
+// Identifies a layout. A layout determines where the bits of an item lie; core/bloom/layouts.h
+// lists all layouts. Each layout defines its own number.
 enum class LayoutId : uint8_t {};
-// The two versions of the native layout, the default for a filter that requests no layout.
+// The two versions of the native layout. A filter gets this layout if no other is requested.
 inline constexpr LayoutId kDefaultLayout{1};
 inline constexpr LayoutId kLaneLayout{6};
 // The layouts of DELETABLE filters: a cuckoo filter, and a Bloom filter with regions
@@ -35,7 +35,7 @@ struct LayoutRow {
   LayoutId id{};
   // Name of the layout in the configuration.
   std::string_view name{};
-  // True if the layout is that of a module for another server.
+  // True if the layout comes from another program: RedisBloom or valkey-bloom.
   bool is_foreign = false;
   // True if bits may be cleared. A child process that saves a snapshot must not see that bits are
   // cleared after the fork, so the arrays are in private memory.
@@ -45,7 +45,8 @@ struct LayoutRow {
   bool has_fixed_hash = false;
   bool takes_seed = false;
   bool takes_tightening = false;
-  // Ratio of the layout's own series of error rates; 0 if that series is not geometric.
+  // Default ratio of a layer's error rate to that of the layer before it; 0 if by default this
+  // ratio differs from layer to layer.
   double own_tightening = 0;
   // Lowest error rate of a filter's first layer; 0 if only memory limits it.
   double min_error_rate = 0;
@@ -69,7 +70,7 @@ inline constexpr size_t kLayoutIdsMax = 64;
 // Rows of the list in layouts.h, indexed by id; null for unused ids.
 extern const std::array<const LayoutRow*, kLayoutIdsMax> kLayoutRowsById;
 
-// REQUIRES: the id is in the list.
+// Returns the row of a layout. REQUIRES: the list in layouts.h contains the id.
 inline const LayoutRow& layout_row(LayoutId id) {
   return *kLayoutRowsById[static_cast<size_t>(id)];
 }
@@ -214,14 +215,15 @@ struct ArrayFigures {
   // Share of items whose deletion returns kStays.
   double residue = 0;
 };
-// Returns nullopt for layouts without deletion. Takes up to a few milliseconds.
+// Computes the statistics of a layer's array. Returns nullopt for layouts without deletion. Takes
+// up to a few milliseconds.
 std::optional<ArrayFigures> array_figures(LayoutId layout, const ArrayView& array,
                                           uint64_t item_count);
 // Returns only the fill ratio of ArrayFigures, in constant time.
 std::optional<double> array_fill_ratio(LayoutId layout, const ArrayView& array,
                                        uint64_t item_count);
-// Predicted share of `item_count` items whose deletion returns kStays, if no item was deleted
-// before.
+// Returns the predicted share of `item_count` items that cannot be deleted, because their deletion
+// would affect other items. The prediction assumes that no item was deleted before.
 std::optional<double> predicted_residue(LayoutId layout, const Geometry& geometry,
                                         double item_count);
 
@@ -284,9 +286,9 @@ inline bool is_rate(double rate) {
 // addressable size keeps the error rate.
 std::optional<LayerPlan> plan_first_layer(const FilterParameters& parameters);
 
-// Plans layer `index` (of a generation, if there is a window), which follows `last`; nullopt if the
-// filter cannot grow. Reasons are an `expansion` of 0, the maximum number of layers, and a capacity
-// or error rate out of range.
+// Plans the layer that follows `last`. `index` is the number of the new layer in the filter, or in
+// its generation if there is a window. Returns nullopt if the filter cannot grow: `expansion` is 0,
+// the maximum number of layers is reached, or the capacity or error rate is out of range.
 std::optional<LayerPlan> plan_next_layer(const FilterParameters& parameters, uint32_t index,
                                          const LayerPlan& last);
 

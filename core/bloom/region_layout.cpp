@@ -177,7 +177,8 @@ uint64_t ones_max(const Geometry& geometry, uint64_t capacity) {
   return std::min(bits, static_cast<uint64_t>(limit) + 1);
 }
 
-// Probabilities that other items have set bits of a line, for a given number of items in that line.
+// Computes probabilities about the bits of a line that other items have set. `items` is the number
+// of other items whose bits lie in the line.
 struct OtherBits {
   OtherBits(const Geometry& geometry, double items)
       : throws(items * LineShape(geometry).bits_per_line),
@@ -239,8 +240,8 @@ double stuck_chance(const Geometry& geometry, const OtherBits& others) {
   return chance;
 }
 
-// Mean of function(OtherBits) over the lines. The number of items per line is about Poisson
-// distributed.
+// Returns the mean of function(OtherBits) over the lines. The number of items per line has
+// approximately a Poisson distribution.
 template <class Function>
 double mean_over_lines(const Geometry& geometry, double item_count, Function&& function) {
   const double mean = item_count * geometry.lines_per_lookup / double(line_count_of(geometry));

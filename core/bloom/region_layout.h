@@ -72,8 +72,8 @@ struct RegionLayout {
   static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
     return NativeLayout::accounted_bytes(layer_count, bits_bytes);
   }
-  // Predicted probability that a given item cannot be removed. Assumes that no item was removed
-  // before, because removals do not clear flags.
+  // Predicted probability that a given item cannot be removed, if no item was removed before. After
+  // removals the probability is higher, because removals do not clear flags.
   static double predicted_residue(const Geometry& geometry, double item_count);
   // Computes the fill ratio from the number of set bits. The item count would give a wrong ratio
   // after removals, which may leave bits behind.

@@ -63,9 +63,9 @@ struct LayerParts {
 
 class ScalableFilter {
  public:
-  // A window of time begins at `start_ms`. Errors: error rate, capacity or window out of range;
-  // memory refused by the budget or by the system. The budget is checked for all generations at
-  // once.
+  // Creates a filter. If it has a window of time, the window begins at `start_ms`. Errors: error
+  // rate, capacity or window out of range; memory refused by the budget or by the system. The
+  // budget must allow the memory of all generations together.
   static Result<std::unique_ptr<ScalableFilter>> create(const FilterParameters& asked,
                                                         const MemoryBudget& budget,
                                                         int64_t start_ms = 0);
@@ -141,7 +141,7 @@ class ScalableFilter {
   size_t layer_count() const { return layers().size(); }
   // Accounted memory, as counted by accounted_bytes().
   uint64_t size_bytes() const;
-  // Array bytes of the next layer; nullopt if the filter cannot grow.
+  // Returns the bytes of the next layer's array; nullopt if the filter cannot grow.
   std::optional<uint64_t> next_layer_bytes() const;
 
   // Returns the statistics of a layer. Layer 0 is the oldest.
@@ -156,7 +156,8 @@ class ScalableFilter {
 
  private:
   class Adder;
-  // State of a filter that has several layers or unusual parameters.
+  // State of a filter that has several layers, or parameters that a Layer cannot store, such as a
+  // window or a seed.
   struct Chain {
     FilterParameters parameters;
     std::vector<Layer> layers;
@@ -199,7 +200,7 @@ inline AddOutcome replay_add(ScalableFilter& filter, ItemHash hash, const Memory
 // Returns a filter without items. It has the parameters of `filter`, and one layer like the first
 // layer of `filter`. Returns null if the allocation fails.
 std::unique_ptr<ScalableFilter> create_empty_like(const ScalableFilter& filter);
-// The error for a filter, or for its next array, that does not fit in memory.
+// Returns the error for a new filter of `size_bytes` bytes that does not fit in memory.
 Error does_not_fit(uint64_t size_bytes);
 
 }  // namespace core::bloom

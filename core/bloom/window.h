@@ -48,8 +48,8 @@ class Window {
  public:
   // Largest position: milliseconds far after any clock, and more items than any filter gets.
   static constexpr int64_t kPositionMax = int64_t{1} << 52;
-  // Maximum number of layers of the newest generation that has several layers, plus the layers of
-  // all older generations.
+  // The filter does not grow if its window has this number of layers. So in a valid window, the
+  // generations up to the newest one with several layers have at most this number together.
   static constexpr uint32_t kGrownLayersMax = kMaxLayers - 1;
 
   struct Generation {
@@ -58,8 +58,8 @@ class Window {
     bool operator==(const Generation&) const = default;
   };
 
-  // A window with one generation of one layer. A window of items begins at 0 and ignores `start`.
-  // REQUIRES: valid settings.
+  // Creates a window with one generation of one layer. A window whose length is a number of items
+  // begins at 0 and ignores `start`. REQUIRES: valid settings.
   Window(const WindowSettings& settings, int64_t start);
   // Restores a window from untrusted parts, the oldest generation first; nullopt if they are
   // invalid.

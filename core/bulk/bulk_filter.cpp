@@ -209,7 +209,8 @@ void BulkFilter::mark_regions() {
           const uint64_t mask = uint64_t{1} << (marks[i].bit() % 64);
           if ((word & mask) != 0) continue;
           word |= mask;
-          // Atomic, because other threads set bits of the same item in other regions.
+          // The store is atomic: a thread that sets bits of the same item in another region may
+          // store the same flag.
           std::atomic_ref(has_changed_[marks[i].item()]).store(1, std::memory_order_relaxed);
         }
       }

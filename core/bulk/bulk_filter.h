@@ -7,8 +7,8 @@
 // sets the bits item by item in the order of the batch. So threads never contend for a bit, and an
 // item counts as new exactly if ScalableFilter::add() would count it as new.
 // Invariants: finish() returns the filter that ScalableFilter::add() would build from the same
-// items in the same order. Bits and counts are equal for any number of threads. Layouts whose bits
-// cannot be listed are filled by one thread.
+// items in the same order. Bits and counts are equal for any number of threads. For a layout
+// that cannot list the bits of an item before adding it, one thread adds all items.
 // Thread safety: none; one thread owns the filter. While add() runs, the same thread also owns the
 // team.
 #pragma once
@@ -37,7 +37,7 @@ class BulkFilter {
   // Errors: the filter is full, or the next layer does not fit in memory.
   Result<> add(std::span<const ItemHash> hashes);
   uint64_t item_count() const;
-  // Returns the filter. REQUIRES: called once, after all other members.
+  // Returns the filter. Must be called once. No other member may be called afterwards.
   Result<std::unique_ptr<ScalableFilter>> finish();
 
  private:
@@ -81,7 +81,8 @@ class BulkFilter {
   // other layout.
   std::vector<LayerParts> layers_;
   std::unique_ptr<ScalableFilter> whole_;
-  // The bits that a batch sets, by member of the team and region: marks_[member][region].
+  // marks_[member][region]: the bits that a batch sets in a region of the array, as listed by one
+  // thread of team_.
   std::vector<std::vector<Marks>> marks_;
   // One entry for each item of the batch: 1 if the item has set a bit.
   std::vector<uint8_t> has_changed_;

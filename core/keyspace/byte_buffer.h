@@ -4,8 +4,8 @@
 //
 // Invariants: the allocation is allocation_size(size()) bytes, or more after a failed realloc() to
 // a smaller size. So no capacity is stored. The buffer fits the 16-byte payload of an Entry. Bytes
-// past size() are unspecified. A failed allocation, or a size above kSizeMax, returns false and
-// changes nothing. Sizes beyond 4 GiB are supported.
+// past size() are unspecified. If an allocation fails or a size exceeds kSizeMax, the function
+// returns false and changes nothing. Sizes beyond 4 GiB are supported.
 // Thread safety: guarded by the stripe lock of its key.
 #pragma once
 

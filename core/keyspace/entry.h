@@ -91,7 +91,8 @@ class Entry {
   // this entry. Returns false, with the value unchanged, if the allocation fails.
   [[nodiscard]] bool set_string(std::string_view text);
   void set_integer(int64_t value);
-  // Like set_string(), but never stores an integer. Used for the result of INCRBYFLOAT.
+  // Like set_string(), but stores a text that is an integer as text, too. INCRBYFLOAT stores its
+  // result by this function.
   [[nodiscard]] bool set_plain_string(std::string_view text);
   // Takes ownership of `bytes` as a raw string.
   void set_raw(ByteBuffer bytes);
@@ -145,7 +146,7 @@ class Entry {
     bloom::ScalableFilter* filter;
   };
 
-  // Offset of the key: in key_head_, after all other members.
+  // Offset of the key in the entry. The key begins in key_head_, the last member.
   static constexpr size_t kKeyOffset = 34;
 
   explicit Entry(std::string_view key);

@@ -116,7 +116,8 @@ void EvictionPool::sample_stripe(unsigned stripe, unsigned database,
       cursor = table->scan(cursor, [&](const Entry& entry) {
         if (!is_volatile(settings.policy) || entry.has_expiry()) seen.push_back(&entry);
       });
-      // Entries are drawn at random, because a bucket lists its entries by age.
+      // Entries are drawn at random. A bucket lists its entries by age, so taking the first ones
+      // would give a biased sample.
       for (; !seen.empty() && count > 0; seen.pop_back(), --count) {
         std::swap(seen[out.chance.draw() % seen.size()], seen.back());
         prefetch(reinterpret_cast<const std::byte*>(seen.back()));

@@ -116,7 +116,9 @@ class EvictionPool {
   Keyspace& keyspace_;
   std::mutex mutex_;  // guards all members but keyspace_; its holder takes no other lock
   std::mt19937_64 random_;
-  size_t next_database_ = 0;  // used by policies that draw at random
+  // Random policies evict from the databases in turn. Modulo the number of databases, this is the
+  // next one.
+  size_t next_database_ = 0;
   EvictionPolicy scored_by_ = EvictionPolicy::kNoEviction;
   std::vector<Candidate> candidates_;
 };

@@ -47,8 +47,9 @@ class ExpiryIndex {
 
   // Removes some records that no key needs, if there may be many. Must be called after add().
   // `key_count` is the number of keys with an expiry. `latest_of(hash)` returns the latest expiry
-  // of the keys with this hash, or nullopt. purge() calls latest_of() at most kPurgeSteps times,
-  // unless a whole pass over the records has found nothing to remove.
+  // of the keys with this hash, or nullopt. purge() usually calls latest_of() at most kPurgeSteps
+  // times. After a whole pass that found nothing to remove, purge() keeps one record of each hash,
+  // and calls latest_of() for each of these records.
   template <class LatestOf>
   void purge(size_t key_count, LatestOf&& latest_of) {
     if (size() <= 2 * key_count + kSparesMax) return;
@@ -115,8 +116,8 @@ struct ExpiryStatistics {
   std::atomic<uint64_t> expired_actively{0};
   // Number of active expiry cycles that ran out of time.
   std::atomic<uint64_t> ticks_cut_by_time{0};
-  // Keys that active expiry deleted in a period, as a share of the keys with an expiry at its
-  // start. Smoothed over periods, from 0 to 1.
+  // Share of the keys with an expiry that active expiry deletes in one period, from 0 to 1. A
+  // moving average over the periods. Keys are counted at the start of a period.
   std::atomic<double> stale_ratio{0};
 
   // Implements CONFIG RESETSTAT.

@@ -36,8 +36,8 @@ inline uint8_t tag_of(uint64_t hash) {
   return static_cast<uint8_t>(hash >> kTagShift);
 }
 
-// The hash of a key that is placed by slot. Bucket and tag are those of `hash`. Defined in
-// slot.cpp.
+// Returns `hash` with some bits replaced by the slot of `key`. The bits that determine the bucket
+// and the tag are kept. Defined in slot.cpp.
 uint64_t hash_by_slot(uint64_t hash, std::string_view key);
 // REQUIRES: `hash` comes from hash_by_slot().
 inline unsigned slot_of_hash(uint64_t hash) {

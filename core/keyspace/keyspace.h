@@ -149,7 +149,8 @@ class Keyspace {
   // Makes room for `key_count` keys in an empty database, so that its tables need not grow in
   // steps. REQUIRES: all stripes are locked exclusively; database < database_count().
   void reserve(unsigned database, uint64_t key_count);
-  // Removes and returns the entry, or null. The caller frees it after unlocking.
+  // Removes the entry and returns it; null if the key is missing. The caller frees the entry after
+  // it has unlocked the stripe.
   EntryPtr erase(unsigned database, const KeyRef& key);
   // Renames the entry of `from` to `to`, with its expiry. Returns the previous entry of `to`, or
   // null. REQUIRES: `from` exists and both stripes are locked.

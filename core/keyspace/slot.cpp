@@ -180,7 +180,8 @@ std::string_view tag_of(std::string_view key) {
   return crc16(tag_of(key)) % kSlotCount;
 }
 
-// The checksum of the whole key is computed first, because few keys have a tag.
+// `whole` is the checksum of the whole key. It is computed even for keys with a tag, which do not
+// need it, because few keys have a tag.
 [[gnu::always_inline]] inline unsigned slot_of(std::string_view key, const Checksum& whole) {
   if (whole.opens_tag) [[unlikely]]
     return slot_of_tag(key);

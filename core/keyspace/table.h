@@ -37,7 +37,7 @@ class Table {
   Table& operator=(const Table&) = delete;
 
   size_t size() const { return size_; }
-  // Makes room for `entry_count` entries at once if the table is empty. If the allocation fails,
+  // If the table is empty, allocates buckets for `entry_count` entries. If the allocation fails,
   // nothing changes. REQUIRES: `entry_count` entries fit in the address space.
   void reserve(size_t entry_count);
   // The entry of `key`, or null.

@@ -40,11 +40,11 @@ class WindowSchedule {
   // Removes and returns a name whose check is due. After the clock has jumped back, the checks of
   // all names are due.
   std::optional<Name> take_due(int64_t now_ms);
-  // Makes the checks of all names due at once.
+  // Makes the check of every name due now.
   void bring_all();
-  // Puts a name back, unless record() has added it again after take_due(). The caller also puts the
-  // name of a missing key back, once, because record() is called before the filter's entry is
-  // inserted into its table.
+  // Puts a name back, unless record() has added it again after take_due(). The caller puts the name
+  // of a missing key back once, because a thread may be about to create the key. Such a thread
+  // calls record() before it inserts the filter's entry into its table.
   void put_back(Name name, int64_t due_ms);
   bool empty() const { return size_.load(std::memory_order_relaxed) == 0; }
 

@@ -111,8 +111,8 @@ inline constexpr std::string_view kLaterVersion = "written by a later version";
 // Parses an annotation. REQUIRES: `line` begins with '#' and has no line end.
 AofAnnotation parse_annotation(std::string_view line);
 
-// Returns the offset of the first bytes that look like a checksum line with its CR LF, even where
-// no command may begin. Ignores positions without room for a whole line.
+// Returns the offset of the first bytes that look like a checksum line with its CR LF. These bytes
+// may lie inside a command. An incomplete line at the end is ignored.
 std::optional<size_t> find_checksum_line(std::string_view bytes);
 inline constexpr size_t kChecksumLineBytes = 34;
 

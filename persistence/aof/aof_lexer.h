@@ -3,9 +3,9 @@
 // AofLexer divides the bytes of one append log file into commands and annotations.
 //
 // Invariants: the buffer exceeds the largest item by at most 256 KiB or the item's size, whichever
-// is more. It is never bigger than the file. An announced length is first compared with the file's
-// size. Views and spans are valid until the next call of next(). The same bytes always give the
-// same items.
+// is more. It is never bigger than the file. An announced length is compared with the file's size
+// before the announced bytes are read. Views and spans are valid until the next call of next(). The
+// same bytes always give the same items.
 // Thread safety: none.
 // Source: docs/formats.md, "Append log".
 #pragma once

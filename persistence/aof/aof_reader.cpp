@@ -118,7 +118,7 @@ class Scanner {
     scan_.position = open_.position;
   }
 
-  // Called when all bytes were parsed, up to the end of the file or up to a wrong byte.
+  // Called when the parser has reached the end of the file or an invalid byte.
   core::Result<> validate_end(Item item, const AofLexer& lexer) {
     const bool is_ours = scan_.has_effect_semantics || verified_bytes_ > 0;
     if (!wrong_offset_ && item == Item::kEnd && transaction_offset_) {

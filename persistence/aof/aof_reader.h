@@ -50,8 +50,8 @@ struct AofScan {
   enum class Condition : uint8_t { kWhole, kTorn, kDamaged };
   Condition condition = Condition::kWhole;
 
-  // True for files of Bloomery. Their adds list only items that changed the filter, so replay
-  // counts these items without looking them up.
+  // True for files of Bloomery. Each add command in such a file lists only items that changed the
+  // filter, so replay counts these items without looking them up.
   bool has_effect_semantics = false;
 
   uint64_t size_bytes = 0;

@@ -3,7 +3,7 @@
 // Examines the last part of an append log file, which no checksum line covers. The result
 // distinguishes a tail that a crash tore from damage in the middle of the file.
 //
-// Invariants: reads the file in chunks of a fixed size.
+// Invariants: the file is read in chunks of a fixed size, so a large file needs no more memory.
 // Thread safety: pure functions.
 // Source: docs/formats.md, "Append log".
 #pragma once

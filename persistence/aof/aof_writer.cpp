@@ -245,7 +245,7 @@ core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBase
     const std::scoped_lock lock(mutex_);
     older_bytes_ = *size;
     base_size_bytes_ = *size + current_.size_bytes();
-    // The base contains the commands of the older file, so that file no longer needs a sync.
+    // The older file no longer needs a sync, because the base contains its commands.
     older_.reset();
     awaits_sync_ = false;
     batch_.erase(0, covered_bytes_);

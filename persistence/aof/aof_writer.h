@@ -58,8 +58,8 @@ class AofWriter {
     kAfresh,    // like kWithBase, but the files also contain data that the keyspace has discarded,
                 // so syncs do not count before replace_base()
   };
-  // Opens the log. `files_bytes` is the size of all files read. If `tail` is nullopt, a new
-  // incremental file is created. The journal may be activated afterwards.
+  // Opens the log. `files_bytes` is the total size of the files that were read at the start. If
+  // `tail` is nullopt, a new incremental file is created. The journal may be activated afterwards.
   core::Result<> open(AofManifest manifest, const std::optional<Tail>& tail, uint64_t files_bytes,
                       Begin begin);
   // Returns true after the log was opened with kWithBase or kAfresh, until the first

@@ -98,7 +98,8 @@ class StreamReader {
     const uint64_t bytes_max;
     const char* copied;  // end of the bytes that are already in `out`
 
-    // Checksum before the capture; set when captured bytes leave the buffer.
+    // Checksum of the bytes before the capture. It is computed when the first captured bytes leave
+    // the buffer; until then nullopt.
     std::optional<uint64_t> sum_before;
     bool is_overfull = false;
   };

@@ -79,7 +79,7 @@ class FileSystem {
   virtual core::Result<std::vector<std::string>> list(const std::string& directory) = 0;
   // Creates a directory. An existing directory is no error.
   virtual core::Result<> make_directory(const std::string& path) = 0;
-  // Returns when renames, creations and removals in the directory are on the disk.
+  // Waits until all renames, creations and removals in the directory are on the disk.
   virtual core::Result<> sync_directory(const std::string& path) = 0;
   // Returns the size of the directory's device, and the free space that unprivileged processes may
   // use; nullopt if unknown.

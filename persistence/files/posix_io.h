@@ -55,8 +55,8 @@ auto uninterrupted(Call call) {
 }
 
 inline core::Result<> write_all(int descriptor, std::string_view bytes, const std::string& path) {
-  // The maximum size of one write(). It is below Linux's own limit of about 2 GiB, so that this
-  // limit never causes a short write.
+  // The maximum size of one write(). It is below Linux's own limit of about 2 GiB, because larger
+  // writes would be cut short.
   constexpr size_t kWriteBytesMax = size_t{1} << 30;
   while (!bytes.empty()) {
     const ssize_t written = uninterrupted(

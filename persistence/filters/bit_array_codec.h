@@ -25,8 +25,9 @@ struct RunLimits {
   uint64_t gap_bytes_max = 0;  // a sequence of more zero bytes than this ends a run
   uint64_t run_bytes_max = uint64_t{64} << 10;
 };
-// Passes the non-zero bytes to `visit`, in order. Bits that are set concurrently may be missing.
-// `bytes` is a copy that is valid during the call. Zeros are detected in whole lines of 64 bytes.
+// Passes the parts of the array that are not zero to `visit`, in order. A part consists of lines of
+// 64 bytes that have a bit set, and of the shorter gaps between them (RunLimits). Bits that are set
+// concurrently may be missing. `bytes` is a copy that is valid during the call.
 using RunVisitor = std::function<void(uint64_t offset, std::string_view bytes)>;
 void for_each_run(const core::bloom::BitArray& bits, RunLimits limits, const RunVisitor& visit);
 

@@ -99,7 +99,8 @@ uint64_t cell_bits_of(double bits_per_item) {
   return is_whole ? static_cast<uint64_t>(bits_per_item) : kNone;
 }
 
-// Reads the fields of a header after its layers. `in` must be positioned at the first layer.
+// Skips the layers of a header, and reads the fields that follow them. `in` must be positioned at
+// the first layer.
 bool read_tail(ByteReader in, const LayoutCodec& codec, uint64_t growth, uint64_t layer_count,
                FilterBuilder& builder, bool has_window) {
   FilterParameters& parameters = builder.parameters;
@@ -272,7 +273,7 @@ ChunkOutcome load_chunk(ScalableFilter& filter, uint64_t position, std::string_v
                        place->offset + bytes.size() == stored_array_bytes(geometry);
   const bool is_checked = check == ChunkCheck::kOfTheWhole && is_last &&
                           layout_codec(filter.layout()).is_sound != nullptr;
-  std::string before;  // copy of the old bytes, to undo an unsound chunk
+  std::string before;  // copy of the old bytes, to undo a chunk that makes the filter unsound
   if (is_checked) {
     ByteWriter copy(before);
     write_plain(copy, bits, start, start + size);

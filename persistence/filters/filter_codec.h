@@ -7,7 +7,8 @@
 // Filters of the valkey-bloom layout are written as the module valkey-bloom writes them
 // (`bloomfltr` 1). Native filters are written as `bloomery-`. The version is 3 if they have a
 // window or an estimated count, otherwise 2 if some array is big, otherwise 1. Deletable filters
-// are written as `bloomeryF` or `bloomeryR`. Encoding and decoding leave untouched pages untouched.
+// are written as `bloomeryF` or `bloomeryR`. Encoding and decoding allocate no physical memory for
+// pages of an array that were never touched.
 // Thread safety: pure functions; the caller holds the lock of the filter's key.
 // Source: docs/formats.md, "Filters".
 #pragma once
@@ -26,7 +27,8 @@ void encode_filter(ByteWriter& writer, const core::bloom::ScalableFilter& filter
 
 // Reads a payload after its type byte. The bits are read directly into the arrays. Errors: an
 // unknown module, a newer encoding, fields that no filter can have, bits that disagree with their
-// counts; kDoesNotFit if the budget refuses. If the bytes ended early, reader.ok() is false.
+// counts. The error is kDoesNotFit if the filter exceeds the budget. If the bytes ended early,
+// reader.ok() is false.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter(
     StreamReader& reader, const core::MemoryBudget& budget);
 // Decodes a filter of a snapshot, whose module id has already been read. Unlike decode_filter(),

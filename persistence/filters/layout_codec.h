@@ -43,10 +43,11 @@ struct LayoutCodec {
   // the layout has these settings.
   bool (*take_settings)(const SettingsClaim&, core::bloom::FilterParameters&) = nullptr;
 
-  // Validates the values that the input states about the layer after `earlier`. Returns the layer's
-  // geometry; nullopt if no layer of the layout can have these values. If the layout derives each
-  // layer's error rate from the filter's, sets the claim's error rate to the exact derived value.
-  // Sets parameters that are derived from the first layer.
+  // Validates the LayerClaim: the values that the input states about the layer after the layers
+  // `earlier`. Returns the layer's geometry; nullopt if no layer of the layout can have these
+  // values. If the layout derives each layer's error rate from the filter's error rate, stores the
+  // exact rate in LayerClaim::error_rate. Sets the parameters that are derived from the first
+  // layer.
   std::optional<core::bloom::Geometry> (*accept)(LayerClaim&, core::bloom::FilterParameters&,
                                                  std::span<const core::bloom::LayerParts> earlier) =
       nullptr;

@@ -38,7 +38,7 @@ bool take_valkeybloom_settings(const SettingsClaim& claim, FilterParameters& par
   if (claim.has_random_seed > 1) return false;
   parameters.expansion = static_cast<uint32_t>(claim.expansion);
   parameters.error_rate = claim.error_rate;
-  // In the parameters, 0 stands for the layout's own tightening ratio.
+  // In FilterParameters, a tightening ratio of 0 means the layout's own ratio.
   const bool is_default = claim.tightening_ratio == ValkeyBloomLayout::kRow.own_tightening;
   parameters.tightening_ratio = is_default ? 0 : claim.tightening_ratio;
   return true;

@@ -20,7 +20,7 @@ using core::bloom::WindowUnit;
 
 constexpr std::string_view kDamagedWindow = "ERR damaged filter window";
 
-// The bits of the first number of an encoded window.
+// Flags in the first number of an encoded window.
 constexpr uint64_t kCountsItems = 1;
 constexpr uint64_t kRefreshes = 2;
 

@@ -18,8 +18,8 @@ namespace persistence {
 
 // Returns the window as numbers. REQUIRES: the filter has a window.
 std::vector<uint64_t> encode_window(const core::bloom::ScalableFilter& filter);
-// Reads the numbers written by encode_window(). The builder fails if no filter with `layer_count`
-// layers has this window. Must be called before the first layer.
+// Reads the numbers written by encode_window(). The builder fails if a filter with `layer_count`
+// layers cannot have this window. Must be called before the first layer is added.
 void decode_window(const std::function<uint64_t()>& next, uint64_t layer_count,
                    FilterBuilder& builder);
 

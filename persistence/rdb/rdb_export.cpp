@@ -159,7 +159,7 @@ class Exporter {
 
   core::Result<> put_in_place() {
     const RdbPlace& place = request_.place;
-    // Another program may have created a file at the path while this one wrote.
+    // Another program may have created a file at the path while this program wrote its output.
     auto free = figures_.replaced ? core::Result<>() : check_place();
     if (free) free = files_.rename(place.temporary, place.path);
     if (!free) {

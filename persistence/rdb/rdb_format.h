@@ -57,8 +57,8 @@ inline constexpr std::string_view kStreamDatabaseAux = "repl-stream-db";
 inline constexpr std::string_view kReplicationIdAux = "repl-id";
 inline constexpr std::string_view kReplicationOffsetAux = "repl-offset";
 // The AUX field `bloomery-ver` marks the snapshots of Bloomery. In the journal after such a
-// snapshot, adds list only items that changed the filter. So replay counts these items without
-// looking them up.
+// snapshot, each add command lists only items that changed the filter. So replay counts these items
+// without looking them up.
 inline constexpr std::string_view kBloomeryVersionAux = "bloomery-ver";
 // The AUX field `bloomery-foreign-stream` is "1" if the replication stream after the snapshot comes
 // from another kind of server.

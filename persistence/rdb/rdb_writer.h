@@ -83,9 +83,9 @@ core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& p
                                          const core::keyspace::Keyspace& keyspace,
                                          const RdbWriteOptions& options);
 
-// Returns the name of a snapshot that a process is writing.
+// Returns the name of the temporary file into which the process writes its own snapshot.
 std::string temporary_snapshot_name(int64_t process_id);
-// Returns the name of a snapshot that a process is receiving.
+// Returns the name of the temporary file for the snapshot that the process receives from a leader.
 std::string received_snapshot_name(int64_t process_id);
 // Removes temporary snapshots that a crash has left in the directory, except `kept`. Returns the
 // paths of the removed files.

@@ -18,9 +18,10 @@
 namespace server::admin {
 namespace {
 
-// Limits on the time of one step of the walk over all filters, on the thread of the admin port.
-// Requests for /metrics have the highest limit until the first statistics exist. The other limits
-// are for later requests, and for the step of each second.
+// A walk over all filters computes statistics, in steps on the thread of the admin port. Each of
+// these constants is the time limit of a step. Requests for /metrics use kCensusFirstUs until the
+// first statistics exist, and kCensusRequestUs after that. The step that runs once a second uses
+// kCensusTickUs.
 constexpr int64_t kCensusFirstUs = 50'000;
 constexpr int64_t kCensusRequestUs = 5'000;
 constexpr int64_t kCensusTickUs = 5'000;

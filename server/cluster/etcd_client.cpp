@@ -131,8 +131,8 @@ void EtcdClient::grant(uint64_t ttl_s, EtcdHandler<EtcdLeaseReply> handler) {
 }
 
 void EtcdClient::keep_alive(uint64_t lease, EtcdHandler<EtcdLeaseReply> handler) {
-  // Sending a keepalive twice is harmless, so the call may move to another member like a call that
-  // only reads.
+  // Sending a keepalive twice is harmless. So if a member of etcd does not answer, the call can be
+  // sent to another member, like a call that only reads.
   state_->calls().start(typed_call("/v3/lease/keepalive", etcd_lease_json(lease), true,
                                    parse_etcd_keep_alive, std::move(handler)));
 }

@@ -74,7 +74,7 @@ using EtcdHandler = std::function<void(EtcdResult<Reply>)>;
 struct EtcdChanges {
   uint64_t revision = 0;  // all changes up to this revision were reported
 
-  // Changes of the keys; empty: the watch has begun, or continues after a failure.
+  // The changes of the keys. Empty if the watch has just begun, or continues after a failure.
   std::vector<EtcdEvent> events;
 };
 struct EtcdWatchEnd {

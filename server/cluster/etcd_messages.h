@@ -35,7 +35,7 @@ enum class EtcdCode : int {
   kOutOfRange = 11,  // the requested revision was compacted
   kInternal = 13,
   kUnavailable = 14,
-  kUnauthenticated = 16,  // the token is too old or invalid
+  kUnauthenticated = 16,  // the authentication token has expired or is invalid
 };
 
 struct EtcdError {

@@ -37,8 +37,8 @@ class JsonField {
 
   // The object and the name must outlive the field.
   JsonField(const boost::json::object& object, std::string_view name);
-  // A value that is not a member of an object, such as an element of an array. `name` is its name
-  // in faults.
+  // A value that is not a member of an object, such as an element of an array. `name` is the name
+  // of the value in the text of a JsonFault.
   JsonField(const boost::json::value& value, std::string_view name) : name_(name), value_(&value) {}
 
   bool exists() const { return value_ != nullptr; }

@@ -20,7 +20,7 @@ namespace server::cluster {
 // The keys or shard channels of a command, and how the command uses them.
 struct RouteQuery {
   unsigned slot = 0;           // slot of the first key
-  bool crosses_slots = false;  // true if another key lies in another slot
+  bool crosses_slots = false;  // true if the keys lie in several slots
   bool writes = false;         // the command writes keys, or publishes messages
   bool is_channel = false;
   bool reads_replicas = false;  // true if the client has sent READONLY
@@ -48,7 +48,8 @@ enum class Route : uint8_t {
 
 Route route(const View& view, const RouteConditions& conditions, const RouteQuery& query);
 
-// Routes a write without keys, such as FLUSHALL, which changes all keys of the server's shard.
+// Routes a write without key arguments, such as FLUSHALL, which changes all keys of the server's
+// shard.
 // Returns kServe on a replica, because a later check refuses the write there.
 Route route_keyless_write(const View& view, const RouteConditions& conditions);
 

@@ -93,7 +93,7 @@ bool is_shard_name(std::string_view name);
 // Checks the invariants. Errors: the broken invariant, with the name of the shard or node.
 core::Result<> check_topology(const Topology& topology);
 
-// Parses the document's text: {"format":1,"shards":{…},"nodes":{…}}. Unknown members are kept.
+// Parses the document's text: {"format":1,"shards":{…},"nodes":{…}}. Unknown JSON members are kept.
 // Errors: not JSON, a format that this version does not know, a wrong type, and those of
 // check_topology().
 core::Result<Topology> parse_topology(std::string_view json);

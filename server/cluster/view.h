@@ -58,8 +58,8 @@ class View {
   bool owns_all() const { return own_shard_ != nullptr && shards().size() == 1; }
   bool is_alive(std::string_view node_id) const;
   const std::vector<std::string>& alive() const { return alive_; }
-  // Returns the fault of the topology that etcd has now. topology() returns the last valid
-  // topology.
+  // Returns why the topology that etcd has now cannot be used; kNone if it can. topology() always
+  // returns the last usable topology.
   TopologyFault fault() const { return fault_; }
 
  private:

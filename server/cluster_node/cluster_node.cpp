@@ -336,7 +336,7 @@ void ClusterNode::settle() {
   if (std::exchange(due_.file, false)) {
     slow_.file.run([this, file = file_] {
       const auto written = write_node_file(path_, file);
-      // The Member retries until its epoch is on the disk.
+      // After a failure the Member requests the write again, until its epoch is on the disk.
       if (!written) return log_warning("Cluster: {}", written.error().message);
       post([file](Member& member, int64_t now_us) { record_kept(member, file, now_us); });
     });
@@ -361,9 +361,11 @@ void ClusterNode::show_service() {
 }
 
 void ClusterNode::carry_out(const ReadTopology& action) {
-  // A restored etcd may have a lower revision, so only exactly known_revision is accepted.
+  // A topology that was restored from a backup may have a lower revision. So the topology counts as
+  // unchanged only if its revision equals known_revision.
   EtcdTxn txn{{EtcdCompare::unchanged(keys_.topology, action.known_revision)}, {}, feed_->ranges()};
-  // A recovery after a restore of etcd may store another topology at exactly known_revision.
+  // If etcd was restored from a backup, `bloomery-cluster recover` may store another topology at
+  // exactly known_revision. So the topology is read even if the revision has not changed.
   const bool reads_all = member_->topology_fault() == TopologyFault::kOlder;
   if (reads_all) txn.success = txn.failure;
   client_->txn(txn, [this, action, reads_all](const EtcdResult<EtcdTxnReply>& result) {
@@ -384,8 +386,8 @@ void ClusterNode::carry_out(const ChangeTopology& action) {
   txn.compares = {EtcdCompare::unchanged(keys_.topology, action.revision)};
   if (!action.gone.empty()) txn.compares.push_back(EtcdCompare::absent(keys_.alive(action.gone)));
   if (action.needs_own_alive) {
-    // If this node has no key alive/<own id>, it compares with kNever, a revision that no key has.
-    // So etcd refuses the change.
+    // If this node does not know a revision of its key alive/<own id>, the transaction compares the
+    // key's revision with kNever. No key has this revision, so etcd rejects the change.
     const uint64_t own = presence_->mod_revision();
     constexpr uint64_t kNever = 1;
     txn.compares.push_back(EtcdCompare::unchanged(keys_.alive(file_.id), own == 0 ? kNever : own));

@@ -85,8 +85,9 @@ class ClusterNode final : public MemberQueue {
   // no write will begin.
   enum class Step : uint8_t { kHandOver, kCloseList };
   void depart(Step step, std::function<void()> done);
-  // Removes this node from etcd and ends the thread. If a member that lacks data might take over,
-  // the node does not revoke its lease, which expires later. So this node may return first.
+  // Removes this node from etcd and ends the thread. If a member that lacks data might then take
+  // over, only ends the thread. The lease in etcd then expires later, so this node can restart and
+  // lead again before that member takes over.
   void stop();
   // Runs the task on the node's thread, then executes the Member's actions.
   void post(std::function<void(Member&, int64_t now_us)> task) override;

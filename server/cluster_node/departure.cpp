@@ -11,8 +11,8 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kHandoverUs = 2'000'000;
-// The time after a handover in which the node still redirects clients that write, before it ends. A
-// redirection costs a client less than a lost connection.
+// For this time after a handover, the node redirects clients that write. Only then does the process
+// end, because a redirection costs a client less than a lost connection.
 constexpr int64_t kLingerUs = 500'000;
 constexpr int64_t kCloseUs = 1'000'000;
 

@@ -20,8 +20,9 @@ class Departure {
  public:
   explicit Departure(Member& member) : member_(member) {}
 
-  // Hands the shard over if the node leads it and another member can take over. Calls `done` after
-  // clients were redirected for a moment, or at once if nothing is handed over.
+  // Hands the shard over if the node leads it and another member can take over. Calls `done` when
+  // this node has redirected clients for half a second, or if it redirects none within two seconds.
+  // Calls `done` immediately if nothing is handed over.
   void hand_over(int64_t now_us, std::function<void()> done);
   // Updates the list of members in sync: members that lack part of the stream leave the list. The
   // stream ends at `offset`. Calls `done` when etcd has the list, or after one second.

@@ -109,7 +109,7 @@ void EtcdFeed::read_in(std::chrono::milliseconds delay) {
 }
 
 void EtcdFeed::take_all(const EtcdTxnReply& reply) {
-  // A reply is ignored if the watch has reported a later revision than the one of the reply.
+  // A reply is ignored if its revision is lower than a revision that the watch has reported.
   if (watch_ != 0 && reply.revision < store_revision_) return;
   IdSet alive;
   for (const EtcdKeyValue& one : reply.responses[kAliveRange].kvs) {
@@ -143,8 +143,8 @@ void EtcdFeed::take_news(const EtcdWatchNews& news) {
   }
   const auto& changes = std::get<EtcdChanges>(news);
   store_revision_ = std::max(store_revision_, changes.revision);
-  // A set of changes may list the record of the slots after the topology to which the record
-  // belongs. So the record is handled first.
+  // A set of changes may list the key `slots` after the topology. The key holds the checksum with
+  // which the topology is checked (SlotRecord), so the key is handled first.
   for (const EtcdEvent& event : changes.events) {
     if (event.kv.key == keys_.slots) take_record(event.deleted ? nullptr : &event.kv);
   }

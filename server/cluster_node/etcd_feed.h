@@ -111,7 +111,7 @@ class EtcdFeed {
   std::string cluster_id_;
   uint64_t watch_ = 0;  // number of the watch; 0: none
 
-  // The revision of etcd up to which alive_ holds all changes.
+  // alive_ contains all changes up to this revision of etcd.
   uint64_t store_revision_ = 0;
 };
 

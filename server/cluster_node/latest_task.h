@@ -35,7 +35,7 @@ class LatestTask {
     waiting_ = std::move(task);
     wake_.notify_one();
   }
-  // Ends the thread after it has run the running task and the pending task, if any.
+  // Ends the thread when it has finished the running task and the pending task, if any.
   void stop() {
     {
       const std::scoped_lock lock(mutex_);

@@ -27,7 +27,8 @@ class NodeFigures {
   void on_tick(const Member& member, const ReplicationFacts& facts, int64_t now_us);
   // Called before the requested change of the topology is sent to etcd.
   void on_request(const ChangeTopology& change);
-  // Called when the Member has adopted another topology. Counts a failover to this node.
+  // Called when the Member has adopted another topology. If this node has become the leader of its
+  // shard, counts a failover by its cause.
   void on_topology(const TopologyVersion& before, const TopologyVersion& now);
 
  private:

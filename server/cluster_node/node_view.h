@@ -3,7 +3,7 @@
 // Creates the view of the cluster that a node publishes, from cluster.json and the list of live
 // nodes.
 //
-// Thread safety: any thread may call the function if the file does not change meanwhile. Any thread
+// Thread safety: any thread may call the function while no other thread changes `file`. Any thread
 // may use the returned view, which never changes.
 #pragma once
 

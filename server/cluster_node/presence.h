@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Presence: this node's key alive/<id> in etcd, under a lease that is kept alive. If the key is
-// absent, this node may have died.
+// absent, other nodes suppose that this node may have died.
 //
 // Invariants: the key is created only if it does not exist. So of two processes with one id, only
 // one has the key. The other process waits, leads nothing and logs the reason. mod_revision()

@@ -130,7 +130,8 @@ core::Result<uint64_t> ClusterTool::write(const Topology& topology, uint64_t rev
     if (result.outcome == EtcdOutcome::kRefused && is_refusal(result.error.code)) {
       return etcd_failure(result.error);
     }
-    // etcd may have executed an earlier attempt although it reported a failure.
+    // etcd may have executed an attempt whose reply was lost. Later attempts then fail because the
+    // revision has changed. So the topology in etcd is read and compared.
     const auto found = outcome(text, revision);
     if (!found) return found.error();
     if (*found) return **found;

@@ -53,8 +53,8 @@ class ClusterTool {
   // Writes the topology and a snapshot of each shard's leader into a directory that holds no backup
   // yet. Creates the directory if it is missing.
   core::Result<Done> backup(const std::string& directory);
-  // Makes a cluster with the topology of a backup. The first servers must already hold the keys of
-  // the shards, in the order of the shards' names. The other servers must be empty.
+  // Makes a cluster with the topology of a backup. For each shard, in the order of the shards'
+  // names, `addresses` has a server that already holds the shard's keys. Empty servers may follow.
   core::Result<Done> restore(const std::string& directory, const std::vector<Address>& addresses);
   core::Result<ClusterStatus> status();
 

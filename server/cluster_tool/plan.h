@@ -45,9 +45,9 @@ core::Result<Topology> plan_add(Topology topology, const std::vector<std::string
 // Removes the node at the address. Errors: the node is a leader, or is unknown.
 core::Result<Topology> plan_remove(Topology topology, const Address& address);
 
-// Makes the node the leader of the shard, whose data are lost. Members that are not alive leave the
-// shard, so that the new leader's data do not replace their data when they return. Errors: a member
-// in sync is alive.
+// Makes the node the leader of a shard that has lost its data. Members that are not alive leave the
+// shard. Otherwise they would replace their data by those of the new leader when they return.
+// Errors: a member in sync is alive.
 core::Result<Topology> plan_replace(Topology topology, const std::vector<std::string>& alive,
                                     Node node, std::string_view shard);
 

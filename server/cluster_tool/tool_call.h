@@ -23,7 +23,7 @@ struct ToolCall {
   std::string password_file = {};
   std::string ca_file = {};
   bool as_json = false;
-  NodeAccess access = {};  // access to the servers, without the password
+  NodeAccess access = {};  // user and TLS settings for connections to the servers; no password
   std::string node_password_file = {};
 
   std::string command = {};

@@ -7,7 +7,7 @@
 // leader or a snapshot was accepted earlier, perhaps under other limits. Rejecting it would lose
 // data, so it is executed. Only a failed allocation is an error for every origin.
 //
-// Invariants: for all origins except kClient, no limit applies.
+// Invariants: limits apply only to commands with the origin kClient.
 // Thread safety: any thread may copy and use an Admission.
 #pragma once
 
@@ -60,7 +60,7 @@ class Admission {
     return is_judged_ ? static_cast<uint64_t>(limit) : kNoLimit;
   }
 
-  // Returns whether `bytes` more may be allocated. Returns true without a check for small amounts.
+  // Returns whether `bytes` more may be allocated. Small amounts are always allowed.
   bool memory_suffices(uint64_t bytes) const {
     return bytes < kAskedBytesMin || memory().fits(bytes);
   }

@@ -110,8 +110,8 @@ struct KeyRange {
   uint16_t use = 0;
   std::string_view note{};  // the field "notes" of COMMAND, which explains `use`; usually empty
 
-  // Index of the argument that holds the number of keys; 0 if there is none. If set, `last` is
-  // unused.
+  // Index of the argument that holds the number of keys; 0 if there is none. If it is not 0, `last`
+  // is unused.
   int count_at = 0;
   // The upper-case name of an option that may follow the last key. The option is not a key.
   std::string_view option{};
@@ -159,7 +159,7 @@ struct Preview {
 };
 
 struct Command {
-  std::string_view name{};  // lower-case name; for a subcommand without the container's name
+  std::string_view name{};  // lower-case name; the name of CONFIG GET is "get"
 
   // Number of arguments including the name (and the subcommand's name); -n means n or more.
   int arity = 0;
@@ -177,8 +177,8 @@ struct Command {
   std::string_view syntax{};
   // Redis' command tips for proxies and cluster clients, separated by spaces.
   std::string_view tips{};
-  // Handler of the command. For a container it handles the container's name alone; null if that is
-  // an error.
+  // Handler of the command. For a command with subcommands, it handles requests without a
+  // subcommand; null if such a request is an error.
   Handler handler = nullptr;
   std::span<const Command> subcommands{};
   // Prefetches the cache lines of a big value that the handler will touch, except the value's first

@@ -35,7 +35,7 @@ class CommandReplayer final : public Replayer {
         dispatcher_(environment, counters == nullptr ? uncounted_ : *counters, session_) {
     session_.origin = origin;
     session_.authenticated = true;
-    // Names the source of the commands, which SLOWLOG and MONITOR show as the client's address.
+    // SLOWLOG and MONITOR show the name of the commands' source as the client's address.
     session_.address = std::move(source);
   }
   ~CommandReplayer() override { dispatcher_.end_session(); }

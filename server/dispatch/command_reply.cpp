@@ -51,7 +51,7 @@ constexpr FlagName kKeyUseNames[] = {
 
 struct CategoryRule {
   std::string_view name;
-  uint32_t category;  // the category's bit in rows of the command table; 0 if rows cannot state it
+  uint32_t category;  // the category's bit in rows of the command table; 0 if there is no such bit
   uint32_t flags;     // flags that imply the category
 };
 
@@ -97,7 +97,7 @@ void write_simple_set(ReplyWriter& reply, const std::vector<std::string_view>& n
   for (const std::string_view name : names) reply.simple(name);
 }
 
-// Returns whether first, last and step do not suffice to find all keys of the command.
+// Returns whether a client needs more than first, last and step to find all keys of the command.
 bool has_movable_keys(const Command& row) {
   return std::ranges::any_of(row.keys, [](const KeyRange& range) {
     return range.count_at != 0 || !range.option.empty() || !range.keyword.empty();
@@ -169,7 +169,7 @@ void write_begin_search(const KeyRange& range, ReplyWriter& reply) {
   if (has_keyword) {
     reply.map(2);
     write_field(reply, "keyword", range.keyword);
-    // The client searches backwards for the keyword, from the last argument but one, as in Redis.
+    // As in Redis, the client searches backwards for the keyword, from the second-to-last argument.
     return write_number(reply, "startfrom", -2);
   }
   reply.map(1);

@@ -27,8 +27,8 @@ class Hash {
 
 }  // namespace
 
-// Inside EXEC the journal collects commands in a Group until EXEC ends. append_count() includes
-// these commands at once, so the check also works inside EXEC.
+// Inside EXEC the journal collects commands in a Group until EXEC ends. append_count() counts each
+// command when it is added to the Group, so the check also works inside EXEC.
 CommitCheck::CommitCheck(const Context& ctx)
     : ctx_(ctx),
       command_(*ctx.command),

@@ -197,8 +197,8 @@ class Context {
       notify_miss(key);
     return entry;
   }
-  // Counts a lookup of a write command that replies with the old value, because find() counts only
-  // for read commands.
+  // Counts a hit or a miss. Used for write commands that reply with the old value, because find()
+  // counts hits and misses only for read commands.
   void count_lookup(const KeyRef& key, bool hit) const {
     (hit ? counters.keyspace_hits : counters.keyspace_misses).add();
     if (!hit) notify(KeyEvent::kMiss, database(), key);

@@ -96,7 +96,8 @@ class Dispatcher {
   // Checks whether the server is available, as part of refusal(). `flags` are those of the row and
   // of all queued commands. `permissions` are the flags that the row and all queued commands share.
   std::string trouble(uint32_t flags, uint32_t permissions) const;
-  // Returns whether the command may run. If not, it was rejected, or the outcome is kHeldBack.
+  // Returns whether the command may run. Otherwise replies with an error or, if the command must
+  // wait, sets the outcome to kHeldBack.
   // `queues` is true for a command that MULTI queues.
   bool admit(Context& ctx, uint32_t flags, bool queues);
   void refuse(Context& ctx, std::string_view error);

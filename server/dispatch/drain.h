@@ -9,8 +9,8 @@
 //
 // Invariants: only one drain runs at a time. The callbacks of a drain have returned before the next
 // drain begins.
-// Thread safety: begin() may be called from any thread, also by a callback. Callbacks run on one of
-// the I/O threads, and must not wait for another drain.
+// Thread safety: begin() may be called from any thread, even from a callback. Callbacks run on one
+// of the I/O threads, and must not wait for another drain.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,8 @@ class Drain {
 // CommandThreads: the I/O threads, as seen by code that holds commands back.
 class CommandThreads {
  public:
-  // Calls back on one of the I/O threads, once each I/O thread has been between two commands.
+  // Calls `on_all_passed` on an I/O thread, after each I/O thread has been between two commands at
+  // least once since this call.
   virtual void visit(Drain::Callback on_all_passed) = 0;
   // Makes the threads check held-back commands again.
   virtual void wake_held_back() = 0;

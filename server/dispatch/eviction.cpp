@@ -84,8 +84,8 @@ Eviction::Databases Eviction::databases(int64_t now_us, bool is_exact) const {
 bool Eviction::make_room(uint64_t bytes) {
   if (is_exempt() || is_held_back()) return true;
   const Outcome outcome = evict({bytes, StripeWait::kWait});
-  // If there is no key to evict, memory may exceed the limit by the `bytes` that are about to be
-  // allocated.
+  // The `bytes` are not allocated yet. If no key can be evicted for them, the statistics still
+  // count the limit as kept, because the memory in use does not exceed it.
   const bool keeps_limit = outcome == Outcome::kDone || !exceeds_limit(0);
   record(keeps_limit ? Outcome::kDone : outcome);
   if (outcome == Outcome::kGoesOn) post_tick();
@@ -98,9 +98,9 @@ uint64_t Eviction::obtainable_bytes() const {
   if (is_exempt()) return std::numeric_limits<uint64_t>::max();
   if (policy() == EvictionPolicy::kNoEviction || is_held_back()) return 0;
   if (databases(parts_.clock.monotonic_us(), true)->empty()) return 0;
-  // While eviction lags behind earlier requests, only small requests are accepted. A request of the
-  // size of a small string is harmless, because any other command may also add a string of that
-  // size.
+  // While used memory exceeds the limit by more than an eighth of the limit, only small allocations
+  // are accepted. They are harmless, because any command may add a string of that size without
+  // asking for room.
   constexpr uint64_t kPartInDebt = 8;
   constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
   if (excess_bytes(0) > limit / kPartInDebt) return kSmallBytes;
@@ -175,9 +175,10 @@ Eviction::Outcome Eviction::evict_until(const EvictionSettings& settings, uint64
     const uint64_t freed = choice.candidate ? evict_key(*choice.candidate, settings) : 0;
     misses = freed > 0 ? 0 : misses + 1;
     slice.freed_bytes += freed;
-    // excess_bytes() may be 0 earlier, because other threads also evict. It may stay above 0,
-    // because a deletion can allocate memory, for example for an invalidation message. Such memory
-    // must not cause further evictions, so this slice frees at most its initial excess.
+    // Other threads also evict, so excess_bytes() may be 0 before this slice has freed its initial
+    // excess. excess_bytes() may also stay above 0 afterwards, because a deletion can allocate
+    // memory, for example for an invalidation message. Such memory must not cause further
+    // evictions, so this slice stops once it has freed its initial excess.
     const bool is_paid = slice.freed_bytes >= slice.excess_bytes;
     if (is_paid || excess_bytes(extra_bytes) == 0) return Outcome::kDone;
     if (++slice.keys % keys_per_look != 0) continue;

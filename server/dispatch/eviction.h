@@ -105,7 +105,7 @@ class Eviction final : public RoomMaker {
   // Evicts the key. Returns the bytes freed; 0 if the key may no longer be evicted.
   uint64_t evict_key(const core::keyspace::EvictionPool::Candidate& candidate,
                      const core::keyspace::EvictionSettings& settings);
-  // Posts a task that continues the eviction between other work.
+  // Posts a task that continues the eviction, so that the thread can first do its other work.
   void post_tick();
   void record(Outcome outcome);
 

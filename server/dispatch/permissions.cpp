@@ -150,8 +150,8 @@ std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& 
   return furthest;
 }
 
-// has_plain_rights() calls a function that is not inline only as its last step, so that the
-// compiler need not save registers.
+// All calls in has_plain_rights() are inlined, except one that is its last step (a tail call). So
+// the compiler need not save registers.
 bool has_plain_rights(const SessionUser& identity, uint64_t version,
                       const RegisteredCommand& command, Arguments args) {
   if (identity.version != version) return false;

@@ -64,8 +64,8 @@ bool has_plain_rights(const SessionUser& identity, uint64_t version,
 bool has_rights(const SessionUser& identity, const acl::Users& users,
                 const RegisteredCommand& command, Arguments args);
 // Returns the error reply if the session's user may not run ctx.command with ctx.args, and logs the
-// denial. Otherwise returns an empty text. Follows changes of the users: a session whose user was
-// deleted ends.
+// denial. Otherwise returns an empty text. Refreshes the user's permissions first. If the user was
+// deleted, the connection closes after the error reply.
 std::string rights_fault(Context& ctx);
 // Refreshes the permissions of a waiting client. Returns false if the session must end: its user
 // was deleted, or lost the permission for a channel to which the session is subscribed.

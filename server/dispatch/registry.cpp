@@ -134,8 +134,8 @@ const RegisteredCommand* Registry::find_replayed(std::string_view name) const {
 const RegisteredCommand* Registry::find_in(const Names& names, std::string_view name) {
   std::array<char, kNameSizeMax> buffer;
   const std::string_view lowered = lower_case_in(name, buffer);
-  // A name with '|', such as "client|list", is rejected. The table contains such names, but a
-  // command has its container and its subcommand as two words.
+  // A name with '|', such as "client|list", is rejected although the table contains it. A client
+  // must send the command and its subcommand as two words.
   if (lowered.empty() || lowered.find('|') != std::string_view::npos) return nullptr;
   const auto found = names.find(lowered);
   return found == names.end() ? nullptr : found->second;

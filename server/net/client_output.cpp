@@ -72,8 +72,8 @@ size_t ClientOutput::release(std::string_view error, protocol::RespVersion resp)
     size_t at = 0;
     for (const ReplySpan& write : held_writes_) {
       const std::string_view reply = unsent_.view().substr(write.begin, write.end - write.begin);
-      // An empty reply stays empty, because CLIENT REPLY silences the command. An error reply is
-      // kept, because a command that fails has changed no data.
+      // An empty reply is not replaced by the error, because CLIENT REPLY silences the command. An
+      // error reply is not replaced either, because a command that fails has changed no data.
       if (reply.empty() || reply.front() == '-') continue;
       answered.append(unsent_.view().substr(at, write.begin - at));
       protocol::ReplyWriter(answered, resp).error(error);

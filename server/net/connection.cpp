@@ -47,8 +47,8 @@ void log_failed_handshake(const Session& session, int64_t now_us) {
              *left_out == 0 ? "" : fmt::format("; {} more since the last such line", *left_out));
 }
 
-// While unsent replies make a client wait, or its connection is closing, this is the longest time
-// without progress. A client that reads no replies for longer is closed.
+// A connection in the state kSlowReader or kClosing waits until the client reads replies. If it
+// could not send any byte for this time, the connection is closed.
 constexpr std::chrono::milliseconds kStalledMax{60'000};
 
 }  // namespace

@@ -50,8 +50,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // memory of a client that has been idle for two seconds. If `restarts_peak` is true, restarts the
   // measurement of the output buffer's peak size.
   void on_tick(int64_t now_us, int64_t timeout_us, bool restarts_peak);
-  // Closes the connection if its unsent replies have reached client-output-buffer-limit. Needs no
-  // event of the socket.
+  // Closes the connection if its unsent replies have reached client-output-buffer-limit.
   void close_if_over_output_limit();
   // Appends a message to the unsent replies, unless the session has ended the subscription with
   // this serial. Returns the number of bytes added. send_unsent() must be called afterwards.
@@ -90,7 +89,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // Counts the client's memory, and evicts clients if all clients together exceed the limit. Closes
   // the evicted clients of this thread, which may include this one.
   void limit_memory();
-  // Evicts keys if `input_bytes` of further input would exceed maxmemory.
+  // Evicts keys if `input_bytes` of further input would make used memory exceed maxmemory.
   void make_room(size_t input_bytes);
   bool is_killed() const { return session_->kill_requested.load(std::memory_order_relaxed); }
 
@@ -136,7 +135,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   Timer timer_;
   uint32_t interest_ = EPOLLIN;
   State state_ = State::kReading;
-  std::unique_ptr<AwaitedReply> awaited_;  // the reply that kBlocked waits for; otherwise null
+  std::unique_ptr<AwaitedReply> awaited_;  // in state kBlocked: the awaited reply; else null
 };
 
 }  // namespace server::net

@@ -41,8 +41,8 @@ struct IoThread {
   // The read buffer, which the thread's connections use one at a time.
   std::vector<char> read_buffer;
   const std::unique_ptr<RequestBatch> batch;
-  // log_waker is woken when the append log makes progress. blocked_waker is woken when an event may
-  // have happened for which blocked commands wait.
+  // log_waker is woken when the append log makes progress. blocked_waker is woken when an event for
+  // which blocked commands wait may have happened.
   LoopWaker log_waker;
   LoopWaker blocked_waker;
 

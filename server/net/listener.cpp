@@ -96,8 +96,8 @@ core::Result<> Listener::open_tcp_endpoints(Endpoints& endpoints, std::string_vi
 core::Result<> Listener::rebind() {
   const auto wanted = wanted_places();
   const std::scoped_lock lock(mutex_);
-  // Old sockets are suspended first, because `*` and an address on the same port exclude each
-  // other.
+  // Unwanted sockets are suspended before the new sockets are opened, because `*` and an address on
+  // the same port exclude each other.
   const auto stays = [&wanted](const Endpoint& here) {
     return here.place.kind == Kind::kUnix || std::ranges::any_of(wanted, [&](const Place& place) {
              return place.is_same(here.place);

@@ -65,7 +65,7 @@ class RequestRunner {
   struct Progress {
     End end;
     size_t consumed_bytes;
-    std::unique_ptr<AwaitedReply> awaited{};  // the reply that kBlocked waits for; otherwise null
+    std::unique_ptr<AwaitedReply> awaited{};  // with kBlocked, the reply that comes later
   };
 
   RequestRunner(Environment& environment, ThreadStatistics& counters, Session& session);
@@ -92,7 +92,7 @@ class RequestRunner {
   Progress run_all(std::string_view data, RequestBatch& batch, ReplyGate& gate, BigArgument* big);
   // Parses the next requests of `data` into the batch.
   struct Gathered {
-    protocol::RequestParser::Status last;  // status of the parser that ended the batch
+    protocol::RequestParser::Status last;  // result of the parser's last call for the batch
     size_t size_bytes;
   };
   Gathered gather(std::string_view data, RequestBatch& batch);

@@ -77,7 +77,7 @@ class Failover {
   int64_t deadline_us_ = 0;
 };
 
-// Returns the name of the state in INFO.
+// Returns the state's name as INFO shows it.
 std::string_view failover_state_name(Failover::State state);
 
 }  // namespace server

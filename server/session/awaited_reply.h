@@ -4,7 +4,8 @@
 // Context::await(). The connection then stops executing and calls try_answer() again: after each
 // acknowledgement of a replica, whenever Session::wake is called, and every few milliseconds.
 //
-// Invariants: a reply is written whole and once, by the call that returns true.
+// Invariants: one call of try_answer() writes the whole reply, and returns true. All earlier calls
+// write nothing, and return false.
 // Thread safety: belongs to the session's thread. The state that it checks may change on any
 // thread.
 #pragma once
@@ -22,9 +23,9 @@ class AwaitedReply {
   AwaitedReply(const AwaitedReply&) = delete;
   AwaitedReply& operator=(const AwaitedReply&) = delete;
 
-  // Writes the reply and returns true, or writes nothing and returns false. With `is_late` it must
-  // write the reply: the deadline has passed, CLIENT UNBLOCK ends the wait, or the command is
-  // inside EXEC, which cannot wait.
+  // Writes the reply and returns true, or writes nothing and returns false. `is_late` means that
+  // the deadline has passed, that CLIENT UNBLOCK ends the wait, or that the command is inside EXEC,
+  // which cannot wait. In these cases the function must write the reply.
   virtual bool try_answer(protocol::ReplyWriter& reply, bool is_late) = 0;
   // Returns the deadline in monotonic time; 0 if there is none. Without a deadline and outside
   // EXEC, only CLIENT UNBLOCK sets `is_late`.

@@ -68,7 +68,7 @@ class BigArgument {
     return std::move(bytes_);
   }
   bool is_taken() const { return is_taken_; }
-  // Returns the first bytes. Valid after take().
+  // Returns the argument's first kHeadBytes bytes, which take() copies. Valid after take().
   std::string_view head() const { return {head_.data(), head_.size()}; }
 
  private:

@@ -77,7 +77,8 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
   fmt::format_to(out, " events={} cmd={} user={} redir={} resp={}", output == 0 ? "r" : "rw",
                  command == nullptr ? "NULL" : *command, names.user, redirect_of(session),
                  static_cast<int>(protocol::RespVersion{session.resp}));
-  // The fields that Redis added after 7.0 follow the fields of 7.0, in the order of the versions.
+  // The fields that Redis added after 7.0 come last, in the order of the Redis versions that added
+  // them.
   fmt::format_to(
       out, " lib-name={} lib-ver={} watch={} tot-net-in={} tot-net-out={} tot-cmds={}\n",
       names.library, names.library_version, session.watched_keys.load(std::memory_order_relaxed),

@@ -2,7 +2,7 @@
 //
 // Clients: every connected session, by its id.
 //
-// Invariants: a session is listed before its first byte is read, and until its connection is
+// Invariants: a session is added before its first byte is read, and removed when its connection is
 // closed.
 // Thread safety: all members may be called from any thread.
 #pragma once
@@ -82,7 +82,7 @@ class Clients {
   std::atomic<uint64_t> closing_bytes_{0};
   mutable std::mutex mutex_;  // this mutex guards the members below
   std::map<uint64_t, std::shared_ptr<Session>> sessions_;
-  // Maps the id of an evicted session to its part of closing_bytes_.
+  // Maps the id of an evicted session to the number of its bytes that closing_bytes_ includes.
   std::map<uint64_t, uint64_t> closing_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Decides whether clients in a cluster must wait, and writes messages to them about changes of the
-// cluster.
+// Decides whether commands must wait until a new leader may serve. Ends subscriptions to shard
+// channels whose slots this server does not own.
 //
 // Thread safety: must be called on the session's thread.
 #pragma once

@@ -19,8 +19,8 @@ namespace server {
 class Clients;
 
 struct DeferredReply {
-  // Either `end` or `end_with` must be called, once. `end` makes the reply OK or the error.
-  // `end_with` makes it a line that includes its '+' or '-'.
+  // One of these two functions must be called, once. `end` replies OK or the error in its argument.
+  // `end_with` replies with its argument, a line that begins with '+' or '-'.
   std::function<void(const core::Result<>&)> end;
   std::function<void(std::string line)> end_with;
   // The reply, which must be passed to Context::await() outside EXEC.

@@ -3,11 +3,12 @@
 // ReplayedError: the error reply to a command from a journal or a leader, and whether data are
 // missing because of it.
 //
-// The journal of this server, and the stream of a Bloomery leader, contain only effects. So the
-// effect of a command that fails there is missing. Other servers also write commands that failed
-// for them, such as an addition to a full filter. Only two errors of such commands show that the
-// data now differ. One error is a failed allocation. The other is a missing database, because the
-// commands that follow change keys of that database.
+// The journal of this server, and the stream of a Bloomery leader, contain only effects of
+// successful commands. So if one of these commands fails at replay, its effect is missing. Other
+// servers also write commands that failed on those servers, such as an addition to a full filter.
+// If such a command fails at replay, only two errors show that the data now differ. One error is a
+// failed allocation. The other is a missing database, because the commands that follow change keys
+// of that database.
 //
 // Thread safety: pure functions, which may be called from any thread.
 #pragma once

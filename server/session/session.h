@@ -260,7 +260,8 @@ struct PublishedState : ClientBuffers {
 // SharedState: the state that any thread may read and write.
 struct SharedState {
   static constexpr uint64_t kNotCounted = ~uint64_t{0};
-  // The session's part of the sum in Clients; kNotCounted once the session is closing.
+  // The bytes of this session in the memory sum that Clients keeps; kNotCounted once the session is
+  // closing.
   std::atomic<uint64_t> counted_bytes{0};
   ClientNames names;
   std::atomic<bool> kill_requested{false};
@@ -289,8 +290,8 @@ class Session : public ClientEndpoint, public OwnState, public PublishedState, p
   }
 
   // Returns the memory that counts for the client; any thread may call it. Arguments are views of
-  // the query buffer, so they do not count twice. The thread's own buffers do not count. One
-  // collects replies until the socket is full. Another holds input that is executed directly.
+  // the query buffer, so they do not count twice. The I/O thread's buffers for replies and for
+  // directly executed input do not count, because all clients of the thread share them.
   uint64_t memory_bytes() const {
     uint64_t sum = sizeof(Session) + subscriptions.published_bytes();
     for (const auto* part : {&queued_bytes, &watched_bytes, &output_buffer_capacity_bytes}) {
@@ -298,7 +299,8 @@ class Session : public ClientEndpoint, public OwnState, public PublishedState, p
     }
     return borrows_query_buffer.load(std::memory_order_relaxed) ? sum : sum + input_bytes();
   }
-  // Returns memory_bytes() and the input in the thread's buffer, as CLIENT LIST shows it.
+  // Returns memory_bytes() plus the size of the client's input in the thread's buffer. CLIENT LIST
+  // shows this sum.
   uint64_t published_memory_bytes() const {
     const bool borrows = borrows_query_buffer.load(std::memory_order_relaxed);
     return memory_bytes() + (borrows ? input_bytes() : 0);

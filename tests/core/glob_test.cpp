@@ -77,7 +77,7 @@ TEST(Glob, OddSetsMatchAsInRedis) {
   EXPECT_FALSE(glob_matches("[]a]", "a"));
   EXPECT_TRUE(glob_matches("[^]", "a"));
   EXPECT_TRUE(glob_matches("[a-", "-"));
-  EXPECT_TRUE(glob_matches("[a-]", "^"));  // Without a ']' the set ends with the pattern.
+  EXPECT_TRUE(glob_matches("[a-]", "^"));  // Without a ']' the set extends to the end.
   EXPECT_TRUE(glob_matches("[\\", "\\"));
   EXPECT_TRUE(glob_matches("[\xf0-\x10]", "\x01"));  // bounds of ranges are signed bytes
   EXPECT_FALSE(glob_matches("[\x10-\xf0]", "\x7f"));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Aborts if an append log file is read incorrectly. The replayed commands must be those of the
-// valid prefix, and truncation to the valid prefix must give a whole file.
+// valid prefix, and a file truncated to its valid prefix must have no fault.
 //
-// The first byte of an input chooses whether the rest is the file, or commands between a header and
-// a checksum line of Bloomery. In the latter form the fuzzer need not guess checksums.
+// If the first byte of an input is even, the remaining bytes are the whole file. If it is odd, the
+// first half of the remaining bytes gets Bloomery's header and checksum line, so that the fuzzer
+// need not guess checksums.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -114,8 +114,8 @@ void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes,
       simd->check_group(std::span(right_views).first(count), group, right_found);
       require(left_found == right_found, "SIMD group differs");
     }
-    // The bits of every second group are set in one call of mark_group(), those of the other groups
-    // item by item.
+    // For every second group, one call of mark_group() sets the bits of all items. For the other
+    // groups, mark() sets the bits of one item after another.
     if (start / kGroupItems % 2 == 1) {
       require(portable.mark_group(left.words(), geometry, group, left_found) ==
                   simd->mark_group(right.words(), geometry, group, right_found),

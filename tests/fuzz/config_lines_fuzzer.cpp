@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads any bytes as a configuration file. Aborts unless the values of an accepted file stay the
-// same when written again: as plain lines, and as the file of CONFIG REWRITE.
+// Loads any bytes as a configuration file. Writes the values of an accepted file in two ways: as
+// plain lines, and as CONFIG REWRITE does. Aborts if a file written in this way is rejected, or has
+// other values.
 #include <sys/mman.h>
 #include <unistd.h>
 

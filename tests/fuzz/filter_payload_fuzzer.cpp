@@ -88,7 +88,7 @@ std::string encoded(const core::bloom::ScalableFilter& filter) {
   return bytes;
 }
 
-// A filter accepted in one form must be accepted in every other, and be equal.
+// Requires that the encoding of the filter in each form is accepted, and gives an equal filter.
 void check_every_form(const core::bloom::ScalableFilter& filter) {
   const std::string first = encoded(filter);
   const std::string header = persistence::encode_chunk_header(filter);

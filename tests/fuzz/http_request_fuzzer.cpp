@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads any bytes as requests of an admin port client, in the pieces that a connection reads and in
-// small ones. Both ways must give the same requests. Paths and values must survive encoding in an
-// address. The size of the small pieces is the input's first byte plus one.
+// Parses any bytes as HTTP requests to the admin port, twice: in pieces of the size that a
+// connection reads, and in small pieces. Both times the requests must be the same, up to the first
+// error. Decoding an encoded path or query value must give the original text. The size of the small
+// pieces is the input's first byte plus one.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

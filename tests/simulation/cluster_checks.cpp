@@ -84,9 +84,9 @@ void ClusterModel::record_safe(ShardFacts& facts) {
   }
 }
 
-// Records the writes that a leader has acknowledged when replies wait for the members in sync. A
-// leader that is the only member in sync has the only copies; they survive a power cut once they
-// are on its disk.
+// Updates the number of writes that the leader has acknowledged, and the list of writes that must
+// not be lost. Used only if replies to writes wait for the members in sync. If the leader is the
+// only member in sync, a power cut may destroy acknowledged writes that are not on its disk yet.
 void ClusterModel::record_acknowledged(Node& leader) {
   if (options_.faults != Faults::kAckedWrites || !serves(leader)) return;
   const auto found =

@@ -81,8 +81,8 @@ enum class Faults : uint8_t {
   // on its disk than the leader, no entry on the leader's disk may be lost.
   kPowerCuts,
   // The leader loses its power, but etcd does not. In shards with two members, both members may
-  // lose their power. The leader loses the unsynced end of its log. No entry that a replica still
-  // has may be lost, although that replica may learn late of the leader's death.
+  // lose their power. The leader loses the unsynced end of its log. No log entry that
+  // a replica still has may be lost, even if the replica notices the leader's death late.
   kLeaderPowerCuts,
   // Append logs fail, and leaders die or hand over meanwhile. Soon afterwards each leader must be a
   // member whose log works. With two members, leaders only hand over.

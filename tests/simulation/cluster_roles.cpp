@@ -113,7 +113,7 @@ void ClusterModel::replicate(Node& node) {
       if (!replica.log_works) return;  // a replica whose log fails stops reading
       replica.heard_us = now_us_;
       const bool goes_on = is_prefix(replica.log, *log);
-      // The leader's answer is late: the replica already has more of the leader's log.
+      // A newer answer of the leader arrived earlier, so the replica already has a longer log.
       if (!goes_on && replica.history_epoch == epoch) return;
       const bool loads = !goes_on || replica.log.empty();
       if (loads && options_.faults == Faults::kSlowLoads) return load(replica, *log, epoch);

@@ -9,7 +9,7 @@
 //   EXPECT_EQ(reader.news(), (Texts{">[message, c, text]"}));
 //
 // Messages, invalidations and lines of MONITOR are delivered as in the server. tick() does the work
-// of the server's periodic task. Time does not pass until advance_ms().
+// of the server's periodic task. The clock moves only when the test calls advance_ms().
 // Thread safety: belongs to one thread.
 #pragma once
 

@@ -46,7 +46,7 @@ using persistence::OpenMode;
 // Selects how many of the unsynced bytes and directory changes survive a power cut.
 enum class Unsynced : uint8_t {
   kLost,     // unsynced bytes and changes are lost
-  kKept,     // unsynced bytes and changes are on the disk
+  kKept,     // all unsynced bytes and changes survive
   kPartial,  // A random prefix of the bytes, and of each directory's changes, is on the disk.
              // Zeros may replace some of these bytes, or pad them to a whole block.
 };
@@ -224,8 +224,8 @@ class VirtualDisk final : public FileSystem {
     return names;
   }
 
-  // Creates a directory, which is on the disk at once. Files that are created in it reach the disk
-  // only by a sync.
+  // Creates a directory, which is on the disk without a sync. Files that are created in it reach
+  // the disk only by a sync.
   core::Result<> make_directory(const std::string& path) override {
     const std::lock_guard lock(mutex_);
     if (fails()) return failure("create directory", path);

@@ -67,8 +67,8 @@ struct ArrayMemory::Tail {
 };
 
 ArrayMemory& ArrayMemory::of_process() {
-  // The ArrayMemory is never destroyed, because static arrays may be freed after all other static
-  // objects.
+  // The ArrayMemory is never destroyed, because the destructors of other static objects may free
+  // arrays.
   static ArrayMemory& memory =
       *new ArrayMemory(is_overcommit_strict() ? 0 : kFileBytesMax, &HugePages::of_process());
   return memory;
@@ -143,12 +143,13 @@ void* ArrayMemory::map_aligned(uint64_t mapped_bytes, int64_t offset) {
 
 void* ArrayMemory::map(uint64_t size_bytes) {
   const uint64_t mapped_bytes = round_up(size_bytes + sizeof(Tail), kArrayPageBytes);
-  // events_ is read before mmap(), because a child process that is forked during mmap() may see the
-  // array. So `mapped_at` is lower than the number of the event at which that fork ends.
+  // A child process that is forked during mmap() may see the array. events_ is read before mmap(),
+  // so that `mapped_at` is lower than the number of the event that ends this fork. is_visible()
+  // then treats the array as visible to the child.
   const uint64_t mapped_at = events_.load();
   int64_t offset = kNoOffset;
-  // MAP_NORESERVE: a filter sized for years may exceed the free memory. The caller has checked
-  // MemoryBudget before.
+  // MAP_NORESERVE: the kernel reserves no memory for pages that are not touched yet. The caller has
+  // checked the size against a MemoryBudget.
   void* memory = map_range(mapped_bytes, offset);
   if (memory == MAP_FAILED) {
     offset = kNoOffset;

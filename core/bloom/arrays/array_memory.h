@@ -72,7 +72,7 @@ class ArrayMemory {
   // fork.
   struct Child {
     uint64_t begin;
-    // Count of fork events when fork() had returned; the largest uint64_t before that.
+    // Count of fork events after fork() returned. Until fork() returns, the largest uint64_t.
     uint64_t end = std::numeric_limits<uint64_t>::max();
   };
   using Children = std::list<Child>;
@@ -96,7 +96,8 @@ class ArrayMemory {
   std::atomic<uint64_t> reserved_bytes_{0};
   std::atomic<uint64_t> kept_bytes_{0};
   std::atomic<uint64_t> anonymous_bytes_{0};
-  // Counts the beginning and the end of each fork, so that mappings, forks and frees have an order.
+  // The number of times that a fork has begun or ended. It serves as a clock: its values show
+  // whether an array was mapped or freed before, during or after a fork.
   std::atomic<uint64_t> events_{0};
   std::mutex mutex_;             // guards children_ and freed_; never locked in a child process
   Children children_;            // child processes that are alive

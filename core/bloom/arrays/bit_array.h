@@ -93,7 +93,8 @@ class BitArray {
       }
     }
   }
-  // Overwrites bytes()[offset, offset + source.size()). Zeros leave untouched pages untouched.
+  // Overwrites bytes()[offset, offset + source.size()). Zeros are not written to pages that were
+  // never touched, so these pages still use no memory.
   void write(uint64_t offset, std::span<const std::byte> source);
 
  private:

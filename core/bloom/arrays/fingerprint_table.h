@@ -124,7 +124,7 @@ class FingerprintTable {
     for (const BucketPlace& bucket : places.buckets) core::prefetch(bytes() + bucket.byte);
   }
   bool holds(const FingerprintPlaces& places) const {
-    // Without a branch between the two buckets, the processor fetches both lines at once.
+    // There is no branch between the two loads, so the processor fetches both lines in parallel.
     const Word wanted = pattern(places.fingerprint);
     const Word first = load(places.buckets[0]) ^ wanted;
     const Word second = load(places.buckets[1]) ^ wanted;

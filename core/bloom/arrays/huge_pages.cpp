@@ -118,7 +118,8 @@ bool HugePages::is_resident(const Piece& piece) {
 int HugePages::collapse(const Piece& piece) {
   const int error_number = collapse_(piece.start(), kPieceBytes);
   if (error_number == 0) has_collapsed_ = true;
-  // EAGAIN means that another thread used a page of the piece. The next pass tries it again.
+  // EAGAIN means that another thread used a page of the piece. The next pass tries to collapse this
+  // piece again.
   const bool is_known = error_number == 0 || error_number == EAGAIN;
   if (!is_known && !is_short_of_memory(error_number)) ++rejections_;
   return error_number;

@@ -34,14 +34,15 @@ class HugePages {
   static constexpr uint64_t kArrayBytesMin = uint64_t{32} << 20;
   // Maximum number of pieces that one step examines, so that the step ends soon.
   static constexpr unsigned kPiecesPerStep = 64;
-  // The kernel counts as unable to collapse after this number of errors without a success.
+  // After this number of failures before the first success, the kernel counts as unable to collapse
+  // pieces. Failures for lack of memory do not count.
   static constexpr unsigned kRejectionsMax = 4;
 
   // Moves a piece of an array into one huge page. Returns 0, or the error number.
   using Collapse = std::function<int(void* piece, size_t size_bytes)>;
 
   enum class Step : uint8_t {
-    kContinues,   // more pieces follow, although none was collapsed
+    kContinues,   // the step collapsed no piece; the next step continues the pass
     kCollapsed,   // one piece was collapsed
     kFailed,      // the kernel could not collapse a piece, probably for lack of memory
     kPassEnded,   // the last piece was reached; the next step begins with the first one
@@ -105,8 +106,8 @@ class HugePages {
 // Unmaps the range, and frees its pages of the file, which munmap() alone does not.
 void free_file_range(std::byte* start, uint64_t mapped_bytes);
 
-// Returns how many bytes of this process' arrays are in huge pages. Freed arrays do not count.
-// These bytes are a part of the resident memory.
+// Returns how many bytes of this process' arrays are in huge pages. These bytes are a part of
+// the resident memory. Freed arrays do not count.
 uint64_t huge_array_bytes();
 
 }  // namespace core::bloom

@@ -27,7 +27,7 @@ inline constexpr unsigned kMaxLanesPerItem = 10;
 inline constexpr std::array<uint16_t, kMaxLanesPerItem + 1> kLaneSets{
     0, 0x1, 0x3, 0xB, 0x53, 0x127, 0x167, 0x53B, 0x6B7, 0xB77, 0xDDF};
 
-// Returns the set for K = lane_count, rotated by `rotation` lanes, as a bitmap.
+// Returns the bitmap of the base set for K = lane_count, rotated by `rotation` lanes.
 constexpr uint16_t lane_set(unsigned lane_count, unsigned rotation) {
   const uint32_t twice = kLaneSets[lane_count] * 0x10001U;
   return static_cast<uint16_t>(twice >> (kLanes - rotation));
@@ -35,7 +35,7 @@ constexpr uint16_t lane_set(unsigned lane_count, unsigned rotation) {
 
 // One number per lane: 1 if the lane is in the set, else 0.
 using LaneSetRow = std::array<uint32_t, kLanes>;
-// The sixteen sets for one K, by their rotation.
+// The sixteen sets of K lanes, for one value of K. `rotations` is indexed by the rotation of a set.
 struct alignas(64) LaneSetRows {
   std::array<LaneSetRow, kLanes> rotations{};
 };

@@ -80,9 +80,10 @@ class LineFill {
   MomentRow set_chance_{};
 };
 
-// A term of the chance that a line of lanes has all bits of an item. The chance is the sum over
-// subsets of these bits of coefficient * P(no item of the line hits the subset). `hit` is the
-// chance that an item that has the line hits the subset. Subsets with equal chances share a term.
+// A term of a sum that gives the chance that all bits of an absent item are set in a line of lanes.
+// Inclusion and exclusion gives one term for each subset of these bits: coefficient * P(no added
+// item of the line hits the subset). `hit` is the chance that one added item of the line hits the
+// subset. Subsets with equal chances share a term.
 struct LaneTerm {
   double hit = 0;
   double coefficient = 0;
@@ -93,8 +94,8 @@ std::vector<LaneTerm> make_lane_terms(unsigned lane_count) {
   std::vector<LaneTerm> terms;
   for (unsigned subset = 0; subset <= own; ++subset) {
     if ((subset & ~own) != 0) continue;
-    // The item that is looked up is assumed to have the base set, because all rotations are
-    // equivalent. An added item has any rotation, with equal probability.
+    // The result is the same for every rotation of the base set. So the item that is looked up is
+    // assumed to have the base set. An added item has each rotation with equal probability.
     std::array<unsigned, kMaxLanesPerItem + 1> rotations_by_common{};
     for (unsigned rotation = 0; rotation < kLanes; ++rotation) {
       ++rotations_by_common[std::popcount(subset & lane_set(lane_count, rotation))];
@@ -140,7 +141,8 @@ double lane_moment(const LineModel& model, double item_count) {
   for (const LaneTerm& term : lane_terms(model.bits_per_line)) {
     sum += term.coefficient * none_hit(term.hit);
   }
-  // As in LineFill::moment(), a bound replaces a sum that rounding errors have made too small.
+  // As in LineFill::moment(), rounding errors may make the sum too small. The lower bound of the
+  // exact value then replaces the sum.
   const double mean = 1 - none_hit(double(model.bits_per_line) / model.line_bits);
   return std::clamp(sum, std::pow(mean, int(model.bits_per_line)), 1.0);
 }
@@ -181,7 +183,8 @@ double ideal_bit_count(double capacity, double error_rate) {
   return -capacity * std::log(error_rate) / (std::numbers::ln2 * std::numbers::ln2);
 }
 
-// Minimum whole number of lines that keeps the error rate, at most `line_limit`.
+// Returns the minimum whole number of lines with which the error rate is at most `error_rate`.
+// Returns nullopt if that needs more than `line_limit` lines.
 std::optional<double> solve_line_count(LineModel model, double capacity, double error_rate,
                                        double line_limit) {
   const auto excess = [&](double line_count) {
@@ -278,9 +281,9 @@ std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate,
   const double slack_limit = std::ceil(ideal_lines * (1 + shapes.memory_slack));
   const double ideal_bits_per_item = -std::log2(error_rate);
   std::optional<LineModel> best;
-  // The first pass accepts only shapes whose memory is within the slack of the classic optimum.
-  // If a filter needs only a few lines, rounding up may put every shape above this bound. The
-  // second pass then selects the smallest shape.
+  // The first pass accepts only shapes that take at most memory_slack more memory than a classic
+  // Bloom filter. If a filter needs only a few lines, rounding up may put every shape above this
+  // bound. The second pass then selects the smallest shape.
   for (const double limit : {slack_limit, std::ceil(2 * ideal_lines) + 2}) {
     for (unsigned g = 1; g <= kMaxLinesPerLookup; ++g) {
       const int ideal = int(ideal_bits_per_item / g);

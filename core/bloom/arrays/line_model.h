@@ -44,8 +44,8 @@ struct LineModel {
 struct LineShapes {
   unsigned line_bits = kLineBits;
   unsigned bits_per_line_max = kMaxBitsPerLine;
-  // Memory above the classic optimum that is accepted to get fewer lines per lookup, as a fraction
-  // of that optimum.
+  // The accepted excess of memory over the classic optimum, as a fraction of the optimum. More
+  // memory allows fewer lines per lookup.
   double memory_slack = 0.04;
   bool has_lanes = false;
 };

@@ -37,8 +37,9 @@ class PrivateMemory {
   // there is no such page. REQUIRES: `memory` came from map() of at least size_bytes; offset <=
   // size_bytes.
   uint64_t next_data(const void* memory, uint64_t size_bytes, uint64_t offset) const;
-  // Returns the end of a range of touched pages that begins at `offset`. The page after the
-  // returned end may be touched too. REQUIRES: next_data() with the same array returned `offset`.
+  // Returns the end of a range of touched pages that begins at `offset`. One call examines a
+  // limited number of pages, so the page after the returned end may be touched too. REQUIRES:
+  // next_data() with the same array returned `offset`.
   uint64_t data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const;
 
   // Bytes of all arrays that are not freed, including untouched pages.

@@ -23,8 +23,8 @@ constexpr size_t kKeysPerPage = 500;
 constexpr int64_t kFreeUs = 1000;
 constexpr int64_t kRestPerWork = 1000;
 constexpr int64_t kRestMaxUs = 600 * core::kSecondUs;
-// The number of bytes that are read of a large filter. Half a million bits give the fill ratio with
-// an error of about 0.001.
+// The maximum number of bytes that are read from the array of a large filter. Half a million bits
+// give the fill ratio with an error of about 0.001.
 constexpr uint64_t kReadBytes = uint64_t{64} << 10;
 
 bool is_larger(const LargeFilter& a, const LargeFilter& b) {

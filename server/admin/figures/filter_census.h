@@ -3,9 +3,9 @@
 // FilterCensus: sums over all filters, and statistics of the largest filters, for /metrics.
 //
 // A walk over all keys takes time in proportion to their number, so the walk is done in steps of
-// bounded time. Walks use about a thousandth of the thread's time, because a long walk delays the
-// next walk, by up to ten minutes. With few keys the statistics are current. With many keys they
-// are some minutes old.
+// bounded time. After a walk comes a pause about a thousand times as long as the walk's working
+// time, but at most ten minutes. With few keys the statistics are current. With many keys they are
+// some minutes old.
 //
 // Invariants: at most kLargestMax filters are stored. While tables grow, the sums may count a
 // filter twice.

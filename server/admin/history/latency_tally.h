@@ -3,8 +3,8 @@
 // LatencyTally: the latencies of one command since the last update, computed from histograms that
 // grow until CONFIG RESETSTAT clears them.
 //
-// Invariants: a count that is lower than at the last update was reset, so it consists of new calls
-// only.
+// Invariants: a count that is lower than at the last update was reset since then. So all calls that
+// it counts are new.
 // Thread safety: none.
 #pragma once
 

@@ -25,7 +25,7 @@ inline constexpr std::string_view kNoClientClass =
 inline constexpr std::string_view kInvalidBufferLimit =
     "Error in hard, soft or soft_seconds setting in buffer limit configuration.";
 
-// Returns the limits of the text. REQUIRES: the text is canonical.
+// Parses the value of client-output-buffer-limit. REQUIRES: `text` is in canonical form.
 BufferLimits buffer_limits_of(const std::string& text);
 
 // Parses `class hard soft seconds`, four words for each class to change. The other classes keep the

@@ -34,8 +34,8 @@ bool has_wildcard(std::string_view pattern) {
   return pattern.find_first_of("*?[") != std::string_view::npos;
 }
 
-// Converts the error with which the next start would fail into an error reply, which must be one
-// line.
+// Returns the reply of CONFIG REWRITE if a start with the file would fail with `error`. The reply
+// must be one line.
 core::Error next_start_error(const core::Error& error) {
   return {fmt::format("ERR the next start would fail: {}", without_line_ends(trim(error.message)))};
 }

@@ -48,7 +48,7 @@ enum class DebugCommand : int64_t { kNo, kYes, kLocal };
 enum class Origin { kLocal, kRemote };
 
 inline constexpr std::string_view kNoConfigFile = "ERR The server is running without a config file";
-// Reasons why CONFIG SET may not change an option.
+// Reasons why CONFIG SET cannot change an option.
 inline constexpr std::string_view kImmutableOption = "can't set immutable config";
 inline constexpr std::string_view kProtectedOption = "can't set protected config";
 // Returns the error of CONFIG SET for an option's value that is rejected.
@@ -71,8 +71,8 @@ using ConfigHooksPtr = std::shared_ptr<const ConfigHooks>;
 
 // OtherDirectives: directives of the configuration file that are not options.
 struct OtherDirectives {
-  // The names in the rename-command lines, in their order. An empty second name removes the
-  // command.
+  // The old and the new name of each rename-command line, in the order of the lines. An empty new
+  // name removes the command.
   std::vector<NamedValue> renamed_commands;
   // The rename-command lines with their positions, for error texts. Only the command registry can
   // validate the lines.

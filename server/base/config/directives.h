@@ -20,7 +20,8 @@ namespace server {
 inline constexpr std::string_view kBadDirective = "Bad directive or wrong number of arguments";
 inline constexpr std::string_view kUnbalancedLine = "Unbalanced quotes in configuration line";
 
-// Returns the text of a fatal error, in Redis' format. Secrets in the line are hidden.
+// Returns the text of a fatal error, in Redis' format. The text quotes the configuration line `at`,
+// but hides its secrets.
 core::Error fatal_config_error(const Directive& at, std::string_view reason);
 
 // Reads a configuration file. Errors: the text to print before exiting. Limits: 16 MiB per file, 16

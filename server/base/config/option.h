@@ -20,7 +20,8 @@
 
 namespace server {
 
-// The limits of most numeric options in redis.conf: those of Redis' type `int`.
+// Limits of numeric options. Most options of redis.conf have the limits of int32_t, because Redis
+// stores them as `int`.
 inline constexpr int64_t kInt32Min = std::numeric_limits<int32_t>::min();
 inline constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 inline constexpr int64_t kUint32Max = std::numeric_limits<uint32_t>::max();

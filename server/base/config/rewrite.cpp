@@ -68,8 +68,8 @@ class Rewriter {
     if (option.accumulates && !text.empty()) append(fmt::format("{} \"\"", option.name));
     const auto wanted = write_lines(option, text);
     for (const std::string& line : wanted) append(line);
-    // Only `replicaof` has no line for its default. An included file may set `replicaof`, so the
-    // line "replicaof no one" follows and restores the default.
+    // write_lines() returns no line only for the default of `replicaof`. An included file may set
+    // `replicaof`, so the line "replicaof no one" restores the default.
     if (wanted.empty()) append(fmt::format("{} no one", option.name));
   }
 

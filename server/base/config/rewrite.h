@@ -3,9 +3,9 @@
 // CONFIG REWRITE: updates the text of a configuration file to the values in use.
 //
 // Invariants: comments, empty lines and directives that are not options keep their place and their
-// bytes, except for `user` lines and invalid lines. A start from the result gives every option its
-// value in use. rewrite_config_file() ensures this always, rewrite_config_text() only if no
-// included file sets another value.
+// bytes, except for `user` lines and invalid lines. A server that starts with the new text gives
+// every option its present value. rewrite_config_file() always ensures this, but
+// rewrite_config_text() only if no included file sets another value.
 // Thread-safe: the functions keep no state.
 #pragma once
 

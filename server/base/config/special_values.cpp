@@ -41,7 +41,8 @@ constexpr EventLetter kEventLetters[] = {
 };
 constexpr uint32_t kNotInAllEvents = kNewEvents | kEventsByKey | kEventsByEvent | kMissEvents;
 
-// Returns the event classes of a letter; 0 for an unknown letter.
+// Returns the event classes that a letter of notify-keyspace-events selects; 0 for an unknown
+// letter.
 uint32_t classes_of_letter(char letter) {
   uint32_t all = 0;
   for (const EventLetter& row : kEventLetters) {

@@ -58,7 +58,8 @@ Parsed<Value> parse_announced_host(const Option& option, Words words, const std:
 Parsed<Value> parse_cluster_name(const Option& option, Words words, const std::string& current);
 Parsed<Value> parse_node_id(const Option& option, Words words, const std::string& current);
 
-// Parses Redis' letters of event classes. The scalar has their EventClass bits.
+// Parses the letters of notify-keyspace-events. The scalar of the result has the EventClass bits
+// that the letters select.
 Parsed<Value> parse_keyspace_events(const Option& option, Words words, const std::string& current);
 
 // These functions parse a rate between 0 and 1, with RedisBloom's error texts.

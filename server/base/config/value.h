@@ -3,8 +3,8 @@
 // Converts values of options: words to canonical text, and canonical text to lines of a
 // configuration file.
 //
-// Invariants: a value is unchanged if its text is parsed again by parse_value(). This is also true
-// for the words of the lines that write_lines() returns for the text.
+// Invariants: if parse_value() parses the canonical text of a value, the result is the same value.
+// If it parses the words of the lines that write_lines() returns, the result is also the same.
 // Thread-safe: the functions keep no state.
 #pragma once
 
@@ -44,7 +44,8 @@ struct MemoryText {
   bool overflowed = false;
 };
 MemoryText parse_memory(std::string_view text);
-// Formats bytes, such as "1gb" for 1073741824. A unit is used only if the result is exact.
+// Formats a number of bytes, such as "1gb" for 1073741824. A unit is used only if the result is
+// exact.
 std::string format_memory(int64_t bytes);
 
 // Parses a finite decimal number. A leading '+' is rejected.

@@ -38,8 +38,8 @@ std::string_view trim(std::string_view text);
 // contain it.
 bool holds_separator(std::string_view word);
 
-// Returns a client's word as an error text may quote it. As in Redis, line ends become spaces,
-// because they would break the reply.
+// Replaces line ends by spaces, as Redis does in error replies. A line end inside an error reply
+// would end the reply.
 std::string without_line_ends(std::string_view text);
 
 }  // namespace server

@@ -28,7 +28,7 @@
 namespace server {
 namespace {
 
-// Formats %* of the pattern, which is Redis' one-character level.
+// Formats the field %* of the log pattern: the level as one character, as in Redis' log.
 class LevelMark final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
@@ -41,8 +41,8 @@ class LevelMark final : public spdlog::custom_flag_formatter {
   }
 };
 
-// Formats %v of the pattern, which is the text. Control characters are escaped, because the text
-// may quote a peer or a file name.
+// Formats the field %v of the log pattern: the text of the message. Escapes control characters,
+// because the text may contain a file name or data from a peer.
 class PrintableText final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
@@ -56,7 +56,8 @@ class PrintableText final : public spdlog::custom_flag_formatter {
   }
 };
 
-// TerminalSink writes to standard output, which may also show a progress line.
+// TerminalSink writes to standard output. While it writes, no progress line is shown, because both
+// may appear on the same terminal.
 class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {

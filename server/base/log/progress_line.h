@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ProgressLine: the progress of long work, as one line of a terminal that is overwritten.
+// ProgressLine: shows the progress of long work on a terminal, in one line that each update
+// overwrites.
 //
 // Invariants: writes at most ten times a second, and at each change of the work's name; clear()
 // erases the line.
@@ -28,7 +29,8 @@ class ProgressLine {
   // `clock` must outlive the object.
   ProgressLine(const core::Clock& clock, Write write) : clock_(clock), write_(std::move(write)) {}
 
-  // Returns a line on standard error, which writes nothing if standard error is no terminal.
+  // Returns a ProgressLine that writes to standard error. If standard error is no terminal, the
+  // ProgressLine writes nothing.
   static ProgressLine on_terminal(const core::Clock& clock);
 
   // Shows the progress. `work` names the work, such as "loading". `share` is its completed

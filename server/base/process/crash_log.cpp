@@ -153,8 +153,8 @@ void on_crash(int signal, siginfo_t* info, void* /*context*/) {
   if (reporting_thread.compare_exchange_strong(none, self)) {
     write_report(signal, *info);
   } else if (none != self) {
-    // Another thread crashed first. This thread waits until that thread has written its report and
-    // ends the process.
+    // Another thread crashed first. This thread waits, because the other thread ends the process
+    // when it has written its report.
     for (;;) ::pause();
   }
   std::signal(signal, SIG_DFL);

@@ -76,8 +76,8 @@ bool MemoryMonitor::may_have_grown(uint64_t limit) const {
 bool MemoryMonitor::look(uint64_t limit, uint64_t extra_bytes) const {
   const uint64_t limited = measure().limited();
   const uint64_t left = limit - std::min(limit, limited);
-  // Each thread may allocate its share of the remaining memory, so near the limit all threads
-  // measure used memory often.
+  // Each thread may allocate its share of the remaining memory before it measures used memory
+  // again. Near the limit these shares are small, so all threads measure often.
   const uint64_t share =
       std::min(kUnseenBytesMax, left / 2) / std::max<uint64_t>(core::counted_thread_count(), 1);
   last_look() = {this, limit, core::thread_heap_bytes().value_or(0), share};

@@ -41,11 +41,11 @@ namespace server {
 class RoomMaker {
  public:
   // Called before a command, while the limit is exceeded. Evicts keys until `bytes` fit below the
-  // limit, or begins to do so. Returns false if no key may be evicted. REQUIRES: the caller holds
-  // no stripe lock.
+  // limit, or until a time limit is reached. Returns false if no key may be evicted. REQUIRES: the
+  // caller holds no stripe lock.
   virtual bool make_room(uint64_t bytes) = 0;
-  // Evicts keys until `bytes` fit below the limit, or begins to do so. Returns whether the caller
-  // may allocate `bytes`. The caller may hold stripe locks.
+  // Evicts keys until `bytes` fit below the limit, or until a time limit is reached. Returns
+  // whether the caller may allocate `bytes`. The caller may hold stripe locks.
   virtual bool make_room_for(uint64_t bytes) = 0;
   // Returns the largest size that make_room_for() can provide now.
   virtual uint64_t obtainable_bytes() const = 0;
@@ -91,7 +91,8 @@ class MemoryMonitor final : public core::MemoryBudget {
     uint64_t used() const { return held() - std::min(held(), pending_bytes); }
     // Returns the number of bytes that are compared with the limit.
     uint64_t limited() const { return used() - std::min(used(), exempt_bytes); }
-    // Returns limited() without the arrays that no eviction can free at present.
+    // Returns how many of the limited bytes evictions can free. Freed arrays that a forked
+    // child may still read do not count, because evictions cannot free them.
     uint64_t evictable() const { return limited() - std::min(limited(), kept_array_bytes); }
   };
   Parts parts() const;
@@ -121,7 +122,7 @@ class MemoryMonitor final : public core::MemoryBudget {
   // Returns the number of measurements of available memory.
   uint64_t measurement_count() const { return measurements_.load(std::memory_order_relaxed); }
 
-  // Calls the RoomMaker. Returns false if no key may be evicted.
+  // Evicts keys by RoomMaker::make_room(). Returns false if no key may be evicted.
   bool make_room(uint64_t bytes) const {
     return room_maker_ != nullptr && room_maker_->make_room(bytes);
   }
@@ -135,8 +136,8 @@ class MemoryMonitor final : public core::MemoryBudget {
   }
 
  private:
-  // Limit on the bytes that all threads together may allocate before over_limit() adds up the parts
-  // again.
+  // Limit on the bytes that all threads together may allocate before over_limit() measures used
+  // memory again.
   static constexpr uint64_t kUnseenBytesMax = uint64_t{512} << 10;
   // Available memory is measured again once new arrays have used an eighth of it.
   static constexpr uint64_t kPartPerMeasurement = 8;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ServerState: state that durability and replication set and every command reads. It depends on
-// neither of them.
+// ServerState: state that durability and replication set, and that every command reads. This file
+// includes no header of durability or replication.
 //
 // Invariants: each check that runs for every command reads only one atomic variable.
 // Thread safety: all members may be used from any thread.

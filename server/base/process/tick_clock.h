@@ -2,8 +2,9 @@
 //
 // TickClock: the cheapest clock, for timing every command.
 //
-// On x86-64 it is the time-stamp counter (invariant since 2008; about a third of the cost of
-// clock_gettime), elsewhere the steady clock in nanoseconds.
+// On x86-64 the clock is the time-stamp counter, which has had a constant rate since 2008. Reading
+// it takes about a third of the time of clock_gettime(). On other processors the clock is
+// std::chrono::steady_clock, in nanoseconds.
 // Invariants: ticks grow at a constant rate; only differences are meaningful.
 // Thread safety: all members may be called from any thread.
 #pragma once

@@ -23,7 +23,8 @@ class Waker {
   void wait(int64_t timeout_ms);
   // Forgets earlier calls of wake().
   void drain();
-  // Returns the descriptor, which is readable after wake() and until drain() or wait().
+  // Returns the descriptor. It becomes readable at wake(), and stays readable until drain() or
+  // wait().
   int descriptor() const { return descriptor_; }
 
  private:

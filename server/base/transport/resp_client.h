@@ -38,21 +38,21 @@ class RespClient {
   // After this call, no wait lasts beyond `deadline`.
   void end_at(Clock::time_point deadline) { deadline_ = deadline; }
 
-  // The errors of all functions are the reason, without the server's name and without an error
-  // code. All functions may fail because the connection fails or is closed, or because the server
-  // does not answer in time.
+  // The error of each function is the reason as text, without the server's name and without an
+  // error code. Each function fails if the connection fails or is closed, or if the server does not
+  // answer in time.
   core::Result<> connect(const ClientSocket::Target& target);
   // Authenticates by AUTH. Does nothing if `password` is empty. `user` is empty for the default
-  // user. Errors: also the server's error.
+  // user. Errors: those of all functions, and the server's error.
   core::Result<> authenticate(const std::string& user, const std::string& password);
   core::Result<> send(std::string_view bytes);
   core::Result<> send_command(const std::vector<std::string>& words);
 
-  // Returns the next reply. An error that the server returns is a reply, too. Errors: also bytes
-  // that are not RESP, and a reply that is too large.
+  // Returns the next reply. An error that the server returns is a reply, too. Errors: those of
+  // all functions, bytes that are not RESP, and a reply that is too large.
   core::Result<protocol::Reply> read_reply();
-  // Returns the next line without its end, which is "\n" or "\r\n". Errors: also a line that is too
-  // long.
+  // Returns the next line without its end, which is "\n" or "\r\n". Errors: those of all functions,
+  // and a line that is too long.
   core::Result<std::string> read_line();
   // Returns the received bytes, at least one.
   core::Result<std::string> read_some();

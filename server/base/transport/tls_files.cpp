@@ -62,7 +62,8 @@ core::Error cannot_use(std::string_view what, const NamedFile& file) {
 int give_password(char* out, int size, int, void* data) {
   const auto& password = *static_cast<const std::string*>(data);
   if (password.empty() || password.size() > static_cast<size_t>(size)) {
-    // An error is raised, because OpenSSL would otherwise report that the prompt was cancelled.
+    // An error is raised, because OpenSSL would otherwise report that the user cancelled the prompt
+    // for a passphrase. But no prompt was shown.
     ERR_raise(ERR_LIB_PEM, PEM_R_BAD_PASSWORD_READ);
     return -1;
   }
@@ -164,8 +165,8 @@ bool is_hashed_name(std::string_view name) {
          are_all(name.substr(kHashDigits + 1), "0123456789");
 }
 
-// Checks the files of a directory. Errors: a file that a handshake could not open, so that the
-// operator learns of it at startup.
+// Checks that handshakes can open the certificate files of the directory, so that the operator sees
+// an error at startup. Errors: the directory or one of these files cannot be read.
 core::Result<> check_directory(const std::string& directory) {
   const auto names = persistence::posix_file_system().list(directory);
   if (!names) return names.error();

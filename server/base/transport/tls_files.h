@@ -21,7 +21,7 @@ namespace server {
 
 using persistence::NamedFile;
 
-// The steps that errors name, as in Redis.
+// Error texts are those of Redis. Each names the step that failed.
 inline constexpr std::string_view kCertificateFails = "Failed to load certificate";
 inline constexpr std::string_view kPrivateKeyFails = "Failed to load private key";
 inline constexpr std::string_view kDhParametersFail = "Failed to load DH params";

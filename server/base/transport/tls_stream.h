@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// TlsStream: a Stream that sends and receives TLS records. receive() and send() make the handshake,
-// step by step as the peer's bytes arrive.
+// TlsStream: a Stream that sends and receives TLS records. receive() and send() perform the
+// handshake, step by step as the peer's bytes arrive.
 //
 // OpenSSL does not access the socket. OpenSSL reads the bytes that one recv() has received, until
 // none is left. If the socket does not accept all bytes that OpenSSL writes, the unsent bytes are
@@ -45,8 +45,8 @@ class TlsStream final : public Stream {
 
   Outcome receive(std::span<char> first, std::span<char> second, size_t size_max) override;
   Outcome send(std::string_view bytes) override;
-  // Sends close_notify to the peer if the handshake is complete, the stream is not broken and no
-  // bytes are held. Then closes the stream.
+  // Closes the stream. Sends close_notify to the peer first, if the handshake is complete, the
+  // stream is not broken, and the socket has accepted all earlier bytes.
   void close() override;
 
   Phase phase() const { return phase_.load(std::memory_order_acquire); }

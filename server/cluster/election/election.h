@@ -40,7 +40,7 @@ class Election {
   // Records the position of a peer that can campaign.
   void answered(uint64_t call, std::string_view peer, HistoryPosition position);
   void failed(uint64_t call, std::string_view peer);
-  // Returns true when it is this node's turn to campaign. The election is idle from then on.
+  // Returns whether it is this node's turn to campaign. If so, the election becomes idle.
   bool is_due(HistoryPosition own, int64_t now_us);
 
  private:

@@ -7,8 +7,8 @@
 //
 //   in `wanted` ──► replies wait for the member ──► goal := end of stream ──► goal acknowledged
 //
-// The goal is an offset in the stream after all writes that were acknowledged before replies began
-// to wait for the member. Replies to all later writes wait for this member.
+// The goal is an offset in the stream. Every write whose reply did not wait for the member ends at
+// or before the goal. The replies to all later writes wait for the member.
 //
 // Thread safety: belongs to one thread.
 #pragma once

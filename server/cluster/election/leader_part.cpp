@@ -13,14 +13,14 @@ constexpr int64_t kHandoverUs = 1'000'000;
 // one second, the interval at which a replica acknowledges.
 constexpr int64_t kJoinLagUs = 2'000'000;
 constexpr int64_t kLeaveLagMinUs = 5'000'000;
-constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout divided by PermitTimes::ask_us
+constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout in units of PermitTimes::ask_us
 
-// The time for which clients wait after the permit has ended. When this time has passed, they get
-// CLUSTERDOWN. A permit may end because the process was paused, or because an answer to the leader
-// was late. Then the leader extends the permit within this time.
+// The time for which clients wait after the leader's permit has ended. After this time they get
+// CLUSTERDOWN. A permit may end because the process was paused, or because the leader got a late
+// answer to its request. In both cases the leader normally extends the permit within this time.
 constexpr int64_t kLapseAsks = 4;
-// Maximum pause of the process that has no consequences, in units of PermitTimes::ask_us. The
-// node's lease does not end within this time.
+// If the process is paused for at most this time, the leader ignores the pause. The unit is
+// PermitTimes::ask_us. The node's lease does not end within this time.
 constexpr int64_t kPauseAsks = 5;
 
 // Returns how long etcd must be silent before this node treats it as unavailable.
@@ -167,8 +167,8 @@ void LeaderPart::renew(const Shard& shard, int64_t now_us) {
 
 IdSet LeaderPart::possible_successors(const Shard& shard) const {
   IdSet ids(shard.insync.begin(), shard.insync.end());
-  // In an older topology the list of members in sync may be wrong, so every member of the shard may
-  // take over.
+  // If etcd was restored from a backup, the list of members in sync may be outdated. So every
+  // member of the shard counts as a possible successor.
   if (state_.fault == TopologyFault::kOlder) {
     ids.insert(shard.members.begin(), shard.members.end());
   }
@@ -181,8 +181,8 @@ IdSet LeaderPart::possible_successors(const Shard& shard) const {
 }
 
 void LeaderPart::step_promises(const Shard& shard, int64_t now_us) {
-  // As long as etcd has never confirmed this epoch, another leader may have changed the list of
-  // members in sync. So promises of the listed members prove nothing yet.
+  // Until etcd has confirmed this epoch, another leader may have changed the list of members in
+  // sync. So the promises of the members on the known list prove nothing yet.
   if (etcd_confirmed_us_ == 0) return;
   IdSet peers = possible_successors(shard);
   if (peers.empty()) {
@@ -274,8 +274,9 @@ void LeaderPart::writes_held(uint64_t offset) {
 void LeaderPart::step_handover(const Shard& shard, int64_t now_us) {
   using State = Handover::State;
   if (handover_.state == State::kNone || state_.calls.is_changing()) return;
-  // The leader has resigned, but etcd has refused the handover, because the topology had changed in
-  // another way. So this node must lead in a new epoch.
+  // This node has resigned, but etcd has refused the handover, because the topology had changed
+  // since this node read it. The node must not serve in the resigned epoch, so it leads in a new
+  // one.
   if (handover_.state == State::kResigned) return renew(shard, now_us);
   const bool may_follow =
       shard.is_insync(handover_.target) && !state_.facts.reports_failing_log(handover_.target);

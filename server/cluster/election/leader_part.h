@@ -4,7 +4,8 @@
 // While etcd does not answer, the leader asks every member that could take over. The leader also
 // keeps the list of members in sync, and hands the shard over.
 //
-// A handover has the states of Handover::State. It is given up after one second:
+// The diagram shows the states of a handover (Handover::State). If the leader has not resigned one
+// second after the handover began, it cancels the handover:
 //
 //   kNone ──hand_over()──► kHoldsWrites ──writes_held()──► kAwaitsReplica ──acked──► kResigned
 //     ▲                         │ one second                    │ one second              │ new
@@ -71,7 +72,7 @@ class LeaderPart {
   // Called when this node ends. From now on, only this node and the members in sync that have
   // acknowledged `offset` stay on the list of members in sync.
   void close_list(uint64_t offset) { closed_offset_ = offset; }
-  // Returns whether etcd has stored the list that close_list() describes.
+  // Returns whether etcd has stored the list of members in sync as close_list() restricts it.
   bool is_list_closed(const Shard& shard) const;
   // Returns all other members that may take over: those in the shard's `insync` in etcd, before or
   // after the pending change. If etcd has an older topology than this node, these are all other

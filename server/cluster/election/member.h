@@ -57,7 +57,8 @@ class Member {
   // Accepts the ids of all nodes with a key below alive/.
   void alive_seen(int64_t now_us, IdSet ids);
 
-  // Handles the answer to a linearizable read that was sent when `known_revision` was known.
+  // Handles the answer to a linearizable read. `known_revision` is the revision of the topology
+  // that this node knew when it sent the read.
   void topology_checked(int64_t now_us, uint64_t known_revision, ReadOutcome outcome,
                         const TopologyVersion& newer = {});
   // Called when the topology was deleted in etcd and this node had seen all earlier changes. A
@@ -96,7 +97,8 @@ class Member {
   // Executes CLUSTER FAILOVER on the leader. Errors: the reply to the client. After an error the
   // state is unchanged.
   core::Result<> hand_over(int64_t now_us, std::string_view target);
-  // Returns the online replica in sync that has acknowledged the most; empty if there is none.
+  // Returns the id of the online replica in sync with the highest acknowledged offset; empty if
+  // there is none.
   std::string successor() const;
   // Executes CLUSTER FAILOVER FORCE on a replica, which takes over even if the leader is alive.
   core::Result<> take_over(int64_t now_us);
@@ -117,7 +119,7 @@ class Member {
   MemberService service(int64_t now_us) const;
   const TopologyVersion& topology() const { return state_.topology; }
   TopologyFault topology_fault() const { return state_.fault; }
-  // Returns the highest epoch of its shard that this node has on its disk.
+  // Returns the shard's highest epoch that this node has written to its disk.
   const KeptEpoch& kept_epoch() const { return state_.kept; }
   const std::string& id() const { return state_.options.id; }
   // Returns false while the append log of this node fails.

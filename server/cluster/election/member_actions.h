@@ -87,10 +87,10 @@ struct ReadTopology {
   uint64_t known_revision = 0;
 };
 
-// Writes the topology if etcd still has it at `revision`, which is 0 if etcd has none. If `gone`
-// names a node, the key alive/<gone> must not exist. If `needs_own_alive` is true, the key
-// alive/<own id> must belong to this process. The owner reports the outcome to
-// Member::topology_changed().
+// Writes `topology` if etcd's present topology has the revision `revision`. Revision 0 means that
+// etcd must have no topology. If `gone` names a node, the key alive/<gone> must not exist. If
+// `needs_own_alive` is true, the key alive/<own id> must belong to this process. The owner reports
+// the outcome to Member::topology_changed().
 struct ChangeTopology {
   uint64_t call = 0;
   uint64_t revision = 0;
@@ -138,8 +138,8 @@ struct KeepEpoch {
 
 // Blocks new writes and waits for running ones. Then the owner calls Member::writes_held().
 struct HoldWrites {};
-// Lets the writes continue that HoldWrites has blocked. First the node must publish its newest
-// topology to the threads that serve clients.
+// Lets writes run again after HoldWrites. Before that, the node must publish its newest topology to
+// the threads that serve clients.
 struct ReleaseWrites {};
 
 // Makes this node the leader. ReplicationFacts::led_epoch then changes to `epoch`. The node

@@ -56,13 +56,14 @@ class ReturnCheck {
 
   // Called when the topology names this node as the leader.
   void begin(int64_t now_us);
-  // Called when this node serves as the leader, so its data are in memory.
+  // Called when this node serves as the leader. After that, this process cannot lack the newest
+  // data.
   void led() { has_led_ = true; }
   // Checks whether all other members in sync are alive. If not, records `now_us` as the last time
   // at which a member was missing.
   void look_at_others(const Shard& shard, int64_t now_us);
-  // Does nothing unless this leader may lack the newest data. Asks each member in sync for its
-  // offset, until the member's answer shows that it has no more data than this leader.
+  // If this leader may lack the newest data, asks the members in sync for their offsets. Skips each
+  // member whose answer has shown that it has no more data than this leader.
   void step(const Shard& shard, int64_t now_us);
   void answered(uint64_t call, std::string_view peer,
                 const std::optional<HistoryPosition>& position);

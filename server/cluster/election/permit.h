@@ -35,7 +35,8 @@ class Permit {
  public:
   explicit Permit(const PermitTimes& times) : times_(times) {}
 
-  // Begins a permit for `epoch`. Replies may leave from `from_us` on, once the permit is confirmed.
+  // Begins a permit for `epoch`. Replies may be sent from `from_us` on, but not before the permit
+  // is confirmed.
   void begin(uint64_t epoch, int64_t from_us);
   // Extends the permit after an answer to the question that this leader sent at `sent_us`, in this
   // epoch.

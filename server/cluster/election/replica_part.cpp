@@ -19,8 +19,9 @@ constexpr int64_t kHeardGraceUs = 2'000'000;
 // The time after this node's start within which etcd deletes the key alive/<id> of a leader that
 // died before that start. It suffices even if etcd changes its own leader.
 constexpr int64_t kLeaseOfTheDeadAsks = 40;
-// A restarted leader that answers gets this long to register in etcd: five node timeouts. Before it
-// registers, it may wait four node timeouts for the answers of the other members.
+// If a restarted leader answers that it has all data of this node, this node does not take over for
+// five node timeouts. Within this time the leader must register in etcd. The leader may need four
+// node timeouts to wait for the answers of the other members.
 constexpr int64_t kYieldAsks = 50;
 // A member refuses a promise if the leader's epoch exceeds the epoch in the member's topology by
 // more than this number. A member that promises stores the leader's epoch on its disk. If the
@@ -71,9 +72,9 @@ void ReplicaPart::step(const Shard& shard, int64_t now_us) {
   yields_to_leader(now_us) ? refused(now_us) : stand(shard);
 }
 
-// Returns whether this node waits before it takes over, because the leader in the topology has all
-// data of this node. After a power cut of both nodes, this node may register in etcd before that
-// leader.
+// Returns whether this node still waits before it takes over. It waits for a limited time if the
+// leader in the topology has all data of this node. That leader may return: after a power cut of
+// both nodes, it may merely register in etcd later than this node.
 bool ReplicaPart::yields_to_leader(int64_t now_us) {
   if (!leader_has_all_) return false;
   if (yielding_since_us_ == 0) yielding_since_us_ = now_us;
@@ -100,8 +101,8 @@ void ReplicaPart::stand(const Shard& shard) {
   if (leader_is_gone(shard)) change.gone = shard.leader;
   change.needs_own_alive = true;
   Shard& next = *change.topology.shard(shard.name);
-  // The other members in sync may lack the end of the old leader's history. The takeover does not
-  // change that, so they stay in `insync`.
+  // The other members in sync may lack the last bytes of the old leader's stream, as they might
+  // before the takeover. So the takeover is no reason to remove them from `insync`.
   std::erase(next.insync, shard.leader);
   next.leader = state_.options.id;
   next.epoch = std::max(shard.epoch, state_.kept.epoch()) + 1;

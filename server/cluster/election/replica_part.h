@@ -65,7 +65,7 @@ class ReplicaPart {
   MemberState& state_;
   Election election_;
   int64_t promised_until_us_ = 0;
-  // The last time at which, as far as this node knows, etcd had the leader's key alive/<id>.
+  // The latest time for which this node knows that etcd had the leader's key alive/<id>.
   int64_t leader_seen_us_ = 0;
   int64_t stand_again_us_ = 0;
   int64_t forced_until_us_ = 0;
@@ -74,7 +74,7 @@ class ReplicaPart {
   bool leader_has_all_ = false;
   // Time at which this node began to yield to the leader; 0: it does not yield.
   int64_t yielding_since_us_ = 0;
-  // True once this process was connected to the leader of its shard.
+  // True if this process has ever been connected to the leader of its shard.
   bool has_connected_ = false;
   // True once the leader is known to have been alive after the start of this process.
   bool leader_has_lived_ = false;

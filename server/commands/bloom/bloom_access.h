@@ -24,8 +24,8 @@ inline Found<core::bloom::ScalableFilter> find_filter(Context& ctx, const KeyRef
   return Found<core::bloom::ScalableFilter>::other_kind();
 }
 
-// Returns the filter of the key; null if the key is missing or holds another type. For lookups that
-// answer "no" in both cases. REQUIRES: the key's lock.
+// Returns the filter of the key; null if the key is missing or holds another type. Used by lookups
+// that answer "no" in both cases. REQUIRES: the key's lock is held.
 inline const core::bloom::ScalableFilter* find_filter_or_nothing(Context& ctx, const KeyRef& key) {
   const Entry* entry = ctx.find(key);
   return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
@@ -53,7 +53,7 @@ inline int64_t window_time(const Context& ctx, const core::bloom::ScalableFilter
   return filter.window() == nullptr ? core::bloom::kNoTime : leader_time_ms(ctx);
 }
 
-// Returns whether adding an item that is present may change the filter.
+// Returns whether adding an item that is already present can change the filter.
 inline bool is_refreshing(const core::bloom::ScalableFilter& filter) {
   return filter.window() != nullptr && window_refreshes(filter);
 }
@@ -78,7 +78,7 @@ inline void finish_add(const Context& ctx, core::bloom::ScalableFilter& filter) 
   if (filter.window() != nullptr) free_dropped(ctx, filter);
 }
 
-// Returns whether replies may distinguish a missing filter from a missing item.
+// Returns whether lookups reply null, not 0, if the key is missing (bf-exists-missing-key).
 inline bool may_answer_nil(const Context& ctx) {
   return ctx.config().integer(OptionId::kBloomExistsMissingKey) == 1;
 }

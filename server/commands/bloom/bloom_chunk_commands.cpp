@@ -94,8 +94,8 @@ void load_header(Context& ctx) {
     } else {
       announce_own_words(ctx, loaded);
     }
-    // A replicated BF.RESERVE arrives as the header of an empty filter, so an empty filter
-    // publishes the event of a reservation.
+    // A replicated BF.RESERVE arrives as the header of an empty filter. So the header of an empty
+    // filter publishes the keyspace event of BF.RESERVE.
     const bool is_reservation = loaded.item_count() == 0;
     ctx.changed(key, is_reservation ? KeyEvent::kBloomReserve : KeyEvent::kBloomLoad);
   });

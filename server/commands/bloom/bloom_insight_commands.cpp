@@ -30,8 +30,8 @@ using core::bloom::LayerInfo;
 using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
 
-// The number of bytes that are read of a large filter. Half a billion bits give a fill ratio with
-// four correct digits, for filters of any size.
+// The number of bytes that are read from a large filter. They are half a billion bits, which give
+// the fill ratio to four digits, whatever the size of the filter.
 constexpr uint64_t kReadBytes = uint64_t{64} << 20;
 
 // PairWriter writes pairs of a label and a value.

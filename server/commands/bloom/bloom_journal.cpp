@@ -202,8 +202,8 @@ bool has_foreign_words(const ScalableFilter& filter) {
   if (filter.layout() == RedisBloomLayout::kId) return true;
   if (filter.layout() != ValkeyBloomLayout::kId) return false;
   const core::bloom::FilterParameters parameters = filter.parameters();
-  // A loaded filter's settings may be outside the range that commands accept. NONSCALING cannot
-  // express a tightening ratio.
+  // A loaded filter may have settings that no command can recreate: an expansion above the maximum,
+  // or a tightening ratio in a filter with NONSCALING.
   if (int64_t{parameters.expansion} > kExpansionMax ||
       (!parameters.is_scaling() && parameters.tightening_ratio != 0)) {
     return false;

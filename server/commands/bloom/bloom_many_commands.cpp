@@ -23,8 +23,8 @@ using core::bloom::ItemHash;
 using core::bloom::ItemHasher;
 using core::bloom::ScalableFilter;
 
-// The limit on the number of answers of one command. The locks are held until the last answer is
-// known.
+// The maximum number of answers of one command. It limits the time for which the command holds the
+// locks of its keys.
 constexpr size_t kAnswersMax = size_t{1} << 24;
 
 struct ManyRequest {
@@ -50,7 +50,7 @@ core::Result<ManyRequest> parse_many(const Context& ctx) {
   if (answer_count > kAnswersMax) {
     return core::Error{"ERR keys times items may be at most " + std::to_string(kAnswersMax)};
   }
-  // Each answer needs one byte, and at most five bytes for its reply.
+  // Each answer takes one byte in Answers, and at most five bytes in the reply.
   if (!ctx.admission().memory_suffices(6 * answer_count)) {
     return core::Error{std::string(kOutOfMemory)};
   }

@@ -2,8 +2,8 @@
 //
 // BF.MERGE unites filters, and BF.CLEAR empties one.
 //
-// Both commands create a new filter, and then replace the old filter with it. So a command that
-// fails changes nothing, and child processes that are saving still see the old filter. The
+// BF.MERGE and BF.CLEAR create a new filter, and then replace the old filter with it. So a command
+// that fails changes nothing, and child processes that are saving still see the old filter. The
 // reclaimer frees the old filter.
 #include <fmt/format.h>
 

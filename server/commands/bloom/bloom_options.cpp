@@ -303,8 +303,9 @@ FilterParameters merge(const Config& config, const Settings& settings, CommandOr
                                                       : unnamed_layout(config, settings, origin);
   parameters.layout = settings.layout.value_or(unnamed);
   parameters.error_rate = settings.error_rate.value_or(defaults.error_rate());
-  // Only rates from clients are lowered. Journals of valkey-bloom and of RedisBloom before Redis 8
-  // may contain higher rates, which are kept, because the positions of the bits depend on the rate.
+  // Only error rates from clients are lowered to kErrorRateMax. Journals of valkey-bloom and of
+  // RedisBloom before Redis 8 may contain higher rates. These are kept, because the positions of
+  // the bits depend on the rate.
   if (origin == CommandOrigin::kClient)
     parameters.error_rate = std::min(parameters.error_rate, kErrorRateMax);
   parameters.capacity = settings.capacity.value_or(static_cast<uint64_t>(defaults.capacity()));
@@ -375,7 +376,8 @@ core::Result<> check_scale_to(const Admission& admission, const FilterParameters
   return {};
 }
 
-// Resolves the options that describe the filter itself.
+// Returns the filter's parameters: the command's options, completed from the configuration. Errors:
+// invalid window options, or options that cannot be used together.
 core::Result<FilterParameters> settle(const Config& config, CommandOrigin origin,
                                       const Settings& settings) {
   const auto window = settings.window.settings();

@@ -81,8 +81,9 @@ struct FilterFigures {
   }
 };
 
-// Computes statistics from the bits. For a layout without deletion, reads all bits of a filter of
-// at most read_bytes, and a sample of a bigger filter. The sample has about read_bytes.
+// Computes statistics from the filter's bits. If the layout has no deletion, reads all bits of a
+// filter of at most read_bytes, and about read_bytes of a bigger filter. If the layout has
+// deletion, core::bloom::array_figures() computes the statistics, and read_bytes has no effect.
 FilterFigures figures_of(const core::bloom::ScalableFilter& filter, uint64_t read_bytes);
 
 // Returns how many items fit before a layer is added, or before a filter that does not grow is

@@ -84,10 +84,9 @@ std::optional<std::pair<size_t, size_t>> first_overlap(
   std::iota(places.begin(), places.end(), size_t{0});
   std::ranges::sort(places, {}, [&](size_t place) { return std::pair(prefixes[place], place); });
   std::optional<std::pair<size_t, size_t>> first;
-  // An entry of the stack `open`, for the prefix at `place` in the request. Each prefix on the
-  // stack begins with the prefix below it. Before a new prefix is pushed, the prefixes that the new
-  // one does not begin with are removed. The remaining prefix with the lowest position makes the
-  // first pair with the new prefix.
+  // The loop visits the prefixes in sorted order. The stack `open` holds the visited prefixes with
+  // which the current prefix begins. All of them overlap the current prefix, and the one with the
+  // lowest position in the request gives the first pair. `place` is the prefix's position.
   struct Open {
     size_t place;
     size_t lowest;  // lowest position among this prefix and all prefixes below it on the stack

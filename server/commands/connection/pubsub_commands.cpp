@@ -56,7 +56,8 @@ bool is_cut_off(const Context& ctx) {
          !ctx.services.cluster.view_of(ctx.session.thread_index).is_emulated();
 }
 
-// As in Redis, messages that a server publishes about itself stay on that server.
+// Returns whether the channel is for keyspace notifications or invalidations. As in Redis, a server
+// sends these messages only to its own subscribers, also in a cluster.
 bool is_local_channel(std::string_view name) {
   return name.starts_with("__key") || name.starts_with("__redis__:");
 }

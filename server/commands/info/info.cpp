@@ -11,7 +11,7 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// The INFO commands that include a section although the client did not name it.
+// Which forms of INFO include a section. INFO <name> always includes the section that it names.
 enum class Presence : uint8_t {
   kDefault,     // INFO without section names, INFO all and INFO everything include the section
   kAll,         // INFO all and INFO everything include the section
@@ -21,7 +21,8 @@ enum class Presence : uint8_t {
 
 struct Section {
   std::string_view title;
-  // A second name by which clients can select the section: "modules", or the name of its module.
+  // A second name by which clients can select the section: "module_list", or "bf" for the sections
+  // of the filter module.
   std::string_view group;
   Presence presence;
   Writer write;

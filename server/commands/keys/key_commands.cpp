@@ -134,7 +134,8 @@ core::Result<CopyOptions> parse_copy(const Context& ctx) {
 
 // Returns a deep copy of the entry; null if memory is short.
 EntryPtr copy_of(const Context& ctx, Entry& source, std::string_view name) {
-  // If a forked child may read the source filter, detach_source() needs memory for a second copy.
+  // If a forked child may read the source filter, detach_source() also copies the filter's arrays.
+  // So memory for two copies is needed.
   const size_t copies = source.is_filter() && ctx.may_have_child() ? 2 : 1;
   if (!ctx.admission().memory_suffices(copies * source.memory_bytes())) return nullptr;
   if (source.is_filter() && !detach_source(ctx, source.filter())) return nullptr;

@@ -10,8 +10,8 @@
 namespace server {
 namespace {
 
-// Parses the cursor of SCAN as strtoul() does. A sign and even an empty text are accepted. Only
-// leading space is rejected.
+// Parses the cursor of SCAN. As in Redis, everything that strtoul() parses completely is accepted,
+// even a sign or an empty text. The only exception is leading space.
 std::optional<uint64_t> parse_cursor(std::string_view text) {
   const std::string copy(text);
   if (!copy.empty() && std::isspace(static_cast<unsigned char>(copy[0])) != 0) return std::nullopt;

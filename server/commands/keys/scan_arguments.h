@@ -24,7 +24,8 @@ class NamePattern {
   explicit NamePattern(std::string_view pattern)
       : takes_all_(pattern == "*"), glob_(takes_all_ ? std::string_view() : pattern) {}
 
-  // "*" matches every name. A Glob would not match the empty name.
+  // As in Redis, KEYS * and SCAN with MATCH * also return the key with the empty name. A Glob of
+  // "*" does not match an empty text.
   bool fits(std::string_view name) const { return takes_all_ || glob_.matches(name); }
 
  private:

@@ -233,7 +233,8 @@ class AwaitedMigration final : public AwaitedReply {
     return changed;
   }
 
-  // Sends changed keys again. Returns false if nothing is sent; the reply has been written then.
+  // Begins to send the changed keys again. If there is nothing to send, or after an error, writes
+  // the reply to the client and returns false.
   bool send_again(std::vector<std::string> names, protocol::ReplyWriter& reply) {
     if (attempts_ == kAttemptsMax) {
       reply.error(fmt::format(

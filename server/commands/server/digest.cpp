@@ -23,11 +23,11 @@ class Sha1 final : public persistence::ByteSink {
     EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
     return {};
   }
-  // Hashes a number. The length of a text is hashed before its bytes, so that "a", "bc" and "ab",
-  // "c" give different digests.
   void write_number(uint64_t number) {
     (void)write({reinterpret_cast<const char*>(&number), sizeof number});
   }
+  // Hashes the length of the text before its bytes, so that the texts "a", "bc" give another digest
+  // than "ab", "c".
   void write_text(std::string_view text) {
     write_number(text.size());
     (void)write(text);

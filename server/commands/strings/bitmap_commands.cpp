@@ -143,8 +143,8 @@ int64_t bit_position(std::span<const uint8_t> bytes, bool bit, const BitRange& r
   if (const auto position = core::bitmap::find_bit(bytes, bit, span->first, span->last)) {
     return static_cast<int64_t>(*position);
   }
-  // If BITPOS has no end argument, zeros follow the value. So a search for 0 finds the position
-  // after the last bit.
+  // As in Redis, BITPOS without an end argument treats the value as if zeros followed it. So a
+  // search for 0 that finds no bit in the value returns the position after the last bit.
   return bit || range.has_end ? -1 : static_cast<int64_t>(bytes.size() * 8);
 }
 

@@ -59,7 +59,8 @@ core::Result<LcsOptions> parse_lcs(Arguments arguments) {
   return options;
 }
 
-// The table of the lengths of the longest common subsequences of all prefixes of two texts.
+// The table of dynamic programming for two texts. Cell (i, j) is the length of the longest common
+// subsequence of the first i bytes of `a` and the first j bytes of `b`.
 class LcsTable {
  public:
   // Returns why the table cannot be built; an empty text if it can.

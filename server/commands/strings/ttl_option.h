@@ -39,8 +39,8 @@ bool choose_ttl(TtlOption& option, Ttl kind);
 // Parses EX, PX, EXAT or PXAT with its amount. Returns false if the next argument is none of them.
 bool eat_ttl(protocol::ArgumentCursor& cursor, TtlOption& option);
 
-// Returns the key's expiry for an option with an amount. Errors: the amount is no integer, not
-// positive, or beyond 64 bits of milliseconds.
+// Returns the key's expiry for an option with an amount. Errors: the amount is not an integer or
+// not positive, or the expiry in milliseconds exceeds 64 bits.
 core::Result<int64_t> expiry_ms(const Context& ctx, const TtlOption& option);
 
 }  // namespace server

@@ -22,8 +22,8 @@ core::Result<bool> ValueCondition::holds_for(const Entry& entry) const {
   const std::string_view text = entry.text(scratch);
   if (kind == Kind::kEqual) return text == operand;
   if (kind == Kind::kNotEqual) return text != operand;
-  // As in Redis, an operand of 16 characters is accepted even if some are no hexadecimal digits.
-  // Such an operand is unequal to every digest.
+  // As in Redis, an operand of 16 characters is accepted even if some are not hexadecimal
+  // digits. Such an operand is unequal to every digest.
   constexpr size_t kDigestSize = 16;
   if (operand.size() != kDigestSize) return core::Error{std::string(kNoDigest)};
   const bool is_equal = core::keyspace::parse_digest(operand) == core::keyspace::value_digest(text);

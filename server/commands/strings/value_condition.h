@@ -30,7 +30,7 @@ struct ValueCondition {
     return kind == Kind::kNotEqual || kind == Kind::kDigestNotEqual;
   }
   // Returns whether the condition holds for the entry. REQUIRES: is_set(), and the entry is a
-  // string. Errors: the operand is no digest.
+  // string. Errors: the condition is on a digest, and the operand does not have 16 characters.
   core::Result<bool> holds_for(const Entry& entry) const;
 };
 

@@ -44,8 +44,8 @@ class DataWriter {
   // Returns the position of the data in the stream. position() and resumable_position() require
   // that the stream's mutex and all stripes are locked.
   std::optional<persistence::RdbReplicationInfo> position() const;
-  // Returns the position if a server that starts from these data may continue the stream from
-  // there.
+  // Returns the position if a server that starts from these data may continue the stream from that
+  // position; nullopt otherwise.
   std::optional<persistence::RdbReplicationInfo> resumable_position() const;
 
   persistence::RdbWriteOptions options(bool is_aof_base) const;

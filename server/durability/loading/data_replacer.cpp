@@ -108,8 +108,8 @@ core::Result<> DataReplacer::replace_claimed(const Replacement& replacement) {
   // replaced.
   const bool keeps_files = !loaded && loader_.is_cancelled();
   if (has_base && !keeps_files) log_switch_.begin_afresh(!loaded);
-  // on_loaded() sets the stream position. It is called last, because by then a restart would load
-  // the data from which the stream continues.
+  // on_loaded() sets the stream position. It is called last, because a restart must already be able
+  // to load the data from which the stream continues.
   if (loaded) {
     replacement.on_loaded();
   } else {

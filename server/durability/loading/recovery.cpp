@@ -99,8 +99,8 @@ class Recovery {
       log_notice("Took in the append log of an earlier kind, one file, as the base of a new one");
     }
     if (start->files.empty() && !start->manifest.names_data()) {
-      // Without files of the append log, Redis starts without data. Bloomery loads the snapshot,
-      // because a user who moves from Redis expects the snapshot's data.
+      // If `appendonly` is yes but there is no append log, Redis starts without data. Bloomery
+      // loads the snapshot, because a user who moves from Redis expects the snapshot's data.
       auto recovered = run_snapshot(snapshot, expiry_limit_ms());
       if (recovered) recovered->manifest = std::move(start->manifest);
       return recovered;

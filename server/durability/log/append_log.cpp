@@ -159,7 +159,8 @@ core::Result<> AppendLog::flush() {
 
 core::Result<> AppendLog::write_and_sync() {
   if (!writer().is_open()) return {};
-  // After the start of a rewrite, the previous file is synced first. Until then nothing is written.
+  // A rewrite begins a new file. Nothing is written to the new file until the previous file has
+  // been synced. So if this call syncs the previous file, it then writes and syncs the new file.
   const bool is_behind_older_file = writer().awaits_sync();
   persistence::AofWriter& writer = files_->writer();
   const auto write_all = [&writer]() -> core::Result<> {

@@ -35,7 +35,8 @@ class LogFiles {
   const persistence::AofWriter& writer() const { return writer_; }
   persistence::AofDirectory& directory() { return directory_; }
 
-  // Continues the files found at startup, and removes stray ones.
+  // Opens the log for appending to the files found at startup. Removes files that a crashed server
+  // was writing, and files that the manifest no longer needs.
   core::Result<> open_found(persistence::AofManifest manifest,
                             const std::optional<persistence::AofWriter::Tail>& tail,
                             uint64_t files_bytes, bool needs_base);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplyLog: the append log as seen by replies that wait for it.
+// ReplyLog: the interface of the append log for replies that wait until the log has their writes.
 //
-// Invariants: offsets only grow; an offset that is safe stays safe.
+// Invariants: offsets only grow. An offset is safe when the replies that wait for it may be sent.
+// It then stays safe.
 // Thread safety: all members may be called from any thread.
 #pragma once
 

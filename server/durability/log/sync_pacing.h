@@ -23,12 +23,12 @@ namespace server {
 
 class SyncPacing {
  public:
-  // Adds waiting clients, and returns their total number.
+  // Adds `clients` to the number of waiting clients, and returns the sum.
   size_t add(size_t clients) { return waiting_.fetch_add(clients) + clients; }
   // Returns whether so many clients wait that the log's thread should be woken to begin a sync.
   bool are_enough() const { return waiting_ >= wakes_from_; }
-  // Returns whether syncs are so fast that the thread whose clients wait should sync itself. A sync
-  // then delays the thread's other clients no more than a long command does.
+  // Returns whether syncs are so fast that an I/O thread should sync the log itself for its waiting
+  // clients. Such a sync delays the thread's other clients no more than a long command does.
   bool is_quick() const { return average_us_ <= kQuickUs; }
   void record_sync(int64_t took_us) { average_us_ += (took_us - average_us_) / kAveragedSyncs; }
 
@@ -61,8 +61,8 @@ class SyncPacing {
   // Number of syncs over which the duration is averaged. After a sync of 100 ms, the log's thread,
   // not an I/O thread, does approximately the next thirty syncs.
   static constexpr int64_t kAveragedSyncs = 16;
-  // The initial value of the average duration. It makes the log's thread sync until the measured
-  // average is at most kQuickUs.
+  // The initial value of the average duration. It exceeds kQuickUs, so at first the log's thread
+  // does all syncs. I/O threads sync once the average has fallen to kQuickUs.
   static constexpr int64_t kSlowUs = 10'000;
 
   // Moving average of a sync's duration; written by the syncing thread.

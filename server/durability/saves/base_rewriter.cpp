@@ -80,8 +80,8 @@ core::Result<> BaseRewriter::fork() {
   // The name is chosen before the fork, because it contains the process id.
   const std::string path = temporary_base();
   const auto work = [&](SaveFigures& figures) {
-    // The child waits until the parent lets it begin. Otherwise the many bytes that the child
-    // writes would delay the sync of the log's last file, for which clients wait.
+    // Clients wait for the sync of the log's previous file, and the child's many writes would delay
+    // this sync. So the child waits until the parent lets it begin.
     constexpr useconds_t kPauseUs = 500;
     while (!figures.may_begin) ::usleep(kPauseUs);
     options.on_progress = report_to(figures);

@@ -91,7 +91,7 @@ struct SaveMachine {
   SaveChild::Starter start_child = SaveChild::start;
   // Returns the machine's free memory.
   std::function<uint64_t()> free_bytes = free_bytes_now;
-  // Returns the value of ChildDescriptors::closed_last for a new child.
+  // Returns the descriptor that a new child must close last (ChildDescriptors::closed_last).
   std::function<int()> closed_last = [] { return -1; };
 
   static uint64_t free_bytes_now();

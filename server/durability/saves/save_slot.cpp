@@ -116,8 +116,8 @@ std::optional<SaveEnd> SaveSlot::take_ended() {
   const std::scoped_lock lock(mutex_);
   if (child_ == nullptr) return std::nullopt;
   const auto result = child_->poll();
-  // The child begins once the log's previous file is synced. After a failed sync it begins at once,
-  // because the base that it writes replaces the unsynced bytes.
+  // The child begins once the log's previous file is synced. After a failed sync the child need not
+  // wait, because the base that it writes replaces the unsynced bytes.
   const persistence::AofWriter& writer = log_.writer();
   if (!writer.awaits_sync() || writer.has_lost_sync()) child_->let_begin();
   if (!result) return std::nullopt;

@@ -4,7 +4,7 @@
 // save point is reached.
 //
 // Invariants: a failed save leaves the file as it is. A snapshot states its position in the
-// replication stream if that is certain.
+// replication stream only if a server that loads it can continue the stream from that position.
 // Thread safety: all members may be called from any thread. If two threads save, one claims the
 // slot, and the other gets an error. A save during a rewrite does not claim the slot: the stream's
 // mutex serializes such saves. The functions that take Locking must not be called by a thread that
@@ -33,8 +33,8 @@ class SnapshotSaver {
       : parts_(parts), writer_(writer), slot_(slot) {}
 
   // Implements BGSAVE: forks a child. If a task other than a save has claimed the save slot and
-  // `may_wait` is true, the child is forked after that task. REQUIRES: the caller holds no stripe
-  // lock.
+  // `may_wait` is true, the child is forked when that task ends. REQUIRES: the caller holds no
+  // stripe lock.
   core::Result<SaveStart> start(bool may_wait);
   // Implements BGSAVE inside EXEC: records that a child must be forked later. It cannot be forked
   // now, because the transaction's writes have not reached the stream.

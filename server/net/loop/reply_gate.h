@@ -89,7 +89,8 @@ class ReplyGate {
   // Discards the replies since the last add().
   void drop_fresh() { truncate(fresh_begin_); }
 
-  // Sends the added replies, or makes their sinks hold those that are not safe yet.
+  // Sends the added replies that are safe. Makes the sinks hold the replies that must still wait
+  // for the append log or for replicas.
   void flush();
   // Calls flush(), and commits the log for the replies that are held.
   void end_round();

@@ -17,7 +17,7 @@ class WriteAcks {
   virtual uint64_t offset_of_writes() const = 0;
   // Returns whether all replicas that must acknowledge writes have acknowledged the offset.
   virtual bool has_all(uint64_t offset) const = 0;
-  // Requests acknowledgements from the replicas soon.
+  // Wakes the thread that sends the stream, so that it asks the replicas for acknowledgements.
   virtual void request() = 0;
 
  protected:

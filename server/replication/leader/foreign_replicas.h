@@ -26,7 +26,7 @@ namespace server {
 class Config;
 struct ServerState;
 
-// The reason for which `replica-foreign no` rejects every foreign replica.
+// The reason that the server states when `replica-foreign no` rejects a foreign replica.
 inline constexpr std::string_view kNoForeignReplicas =
     "it is another kind of server than its leader (replica-foreign no)";
 

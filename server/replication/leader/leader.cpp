@@ -235,8 +235,9 @@ void Leader::ack(uint64_t session_id, ReplicaAck ack) {
   {
     const std::scoped_lock lock(mutex_);
     const int64_t now_us = parts_.clock.monotonic_us();
-    // Foreign replicas acknowledge even commands that they cannot execute. So such replicas are
-    // disconnected before their acknowledgements count.
+    // Foreign replicas acknowledge even commands that they cannot execute. So if the stream
+    // contains such a command, foreign replicas are disconnected before this acknowledgement
+    // counts.
     drop_foreign(now_us);
     // The offset is limited to the stream's end. Otherwise WAIT would count this replica for all
     // later writes.
@@ -374,8 +375,8 @@ void Leader::add_to_stream(int64_t now_us) {
   // for replicas.
   const bool may_add = !pause_.has(PauseGate::Hold::kEnding) &&
                        !pause_.holds_back_by_client(kWrite, parts_.clock.wall_ms());
-  // GETACK is sent through the journal, which stops feeding the stream when this server becomes a
-  // replica.
+  // GETACK is sent through the journal. If this server has become a replica since the check above,
+  // the journal drops the command.
   if (acks_are_wanted && may_add) parts_.journal.publish_to_replicas(kGetAck);
   // The period is counted from the last PING, because repl-ping-replica-period may change at any
   // time.
@@ -482,7 +483,7 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
   if (started) return;
   const std::scoped_lock lock(mutex_);
   // If the fork failed, transfer.finished() has stored the error in the snapshot. If no result is
-  // stored, start() failed before the fork. The snapshot is then dropped and tried again soon.
+  // stored, start() failed before the fork. Then the snapshot is dropped, and soon tried again.
   if (!snapshot_->result) snapshot_.reset();
   constexpr int64_t kRetryUs = 100'000;
   constexpr int64_t kRetryForMemoryUs = 10 * core::kSecondUs;

@@ -35,7 +35,7 @@ class ReplicaSender {
   enum class Progress : uint8_t {
     kIdle,      // the kernel has accepted all pending bytes
     kBlocked,   // the socket accepts no bytes at present
-    kMore,      // more bytes can be sent after the other replicas were served
+    kMore,      // the limit of one call is reached, and more bytes can be sent at the next call
     kFileSent,  // the kernel has accepted all bytes of the snapshot.
 
     // The connection has ended, or the backlog no longer has the bytes that the replica needs.
@@ -59,7 +59,7 @@ class ReplicaSender {
 
   void say(std::string_view text) { outbox_ += text; }
   bool has_said_all() const { return outbox_.empty(); }
-  // Appends the snapshot, a file, to the bytes that precede the stream.
+  // Sets the snapshot file, which is sent after the text of say() and before the stream.
   void send_file(Descriptor file, uint64_t size_bytes);
 
   // Sends pending bytes. If `flows` is true, also sends the stream. `buffer` is scratch space. Adds

@@ -42,8 +42,8 @@ struct Replica {
   int64_t since_us = 0;  // time at which the replica's present state began
   int64_t ack_us = 0;    // time of the replica's last acknowledgement or keepalive
 
-  // The offsets up to which the replica has applied the stream (acked) and has it on its disk
-  // (synced).
+  // `acked`: the offset up to which the replica has applied the stream. `synced`: the offset up to
+  // which the stream is on the replica's disk.
   uint64_t acked = 0;
   uint64_t synced = 0;
   bool log_works = true;  // false if the last acknowledgement reports that the append log fails

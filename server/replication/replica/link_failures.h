@@ -47,7 +47,7 @@ class LinkFailures {
   // Called when this server follows another leader, or becomes a leader. Forgets all failures.
   void forget();
 
-  // Returns the pause after the last failure.
+  // Returns the pause between the last failure and the next attempt.
   int64_t pause_ms() const;
   // Returns the cause of the last failure; empty if the link never failed, or has worked after the
   // last failure.
@@ -61,7 +61,8 @@ class LinkFailures {
   std::string cause_;
   uint64_t failures_ = 0;  // number of failures since the last progress
   int64_t pause_ms_ = 0;
-  std::optional<int64_t> progress_us_;  // time of the first progress of the present link
+  // Time when the first command from the present link was applied; nullopt if none was applied.
+  std::optional<int64_t> progress_us_;
   std::string logged_cause_;
   int64_t logged_us_ = 0;
   uint64_t unlogged_ = 0;  // number of failures since the last logged one

@@ -4,8 +4,8 @@
 //
 // A mark pairs an offset of the leader's stream with an offset of the log, because the two count
 // different bytes. If there are too many marks, each new mark replaces the last one.
-// Invariants: synced_offset() never exceeds the part of the stream that is on disk. It may be less
-// than this part if marks are missing because newer marks have replaced them.
+// Invariants: the stream is on disk at least up to synced_offset(). More of it may be on disk, up
+// to a mark that was replaced.
 // Thread safety: only the thread of the link to the leader may use an object.
 // Source: docs/replication.md.
 #pragma once
@@ -25,8 +25,8 @@ class ReplicaLog {
 
   // Checks that the log accepts more data. Errors: the log cannot be written at present.
   core::Result<> takes_more() const;
-  // Called when the stream continues at `offset`. The earlier data count as synced once the bytes
-  // that the log has now are synced.
+  // Called before commands of the stream are applied from `offset` on. The data before `offset`
+  // count as synced once the log has synced all bytes that it has now.
   void begin(int64_t offset);
   // Called when all bytes up to `offset` have been applied and journalled. Asks the log to write
   // them.
@@ -36,7 +36,8 @@ class ReplicaLog {
   int64_t synced_offset();
 
  private:
-  // A stream offset, and the length of this server's log once the stream was applied up to it.
+  // `offset` is an offset of the stream. `log_end` is the length of this server's log when the
+  // stream was applied up to `offset`.
   struct Mark {
     int64_t offset;
     uint64_t log_end;

@@ -52,7 +52,7 @@ class ReplicaProtocol {
   };
   enum class Event : uint8_t {
     kNone,
-    kFullSync,       // id() and offset() are set; a leader without PSYNC gives no id
+    kFullSync,       // a snapshot follows; id() is empty if the leader does not support PSYNC
     kSnapshotBytes,  // snapshot_bytes() has the next piece
     kSnapshotEnd,    // the snapshot is complete: the caller must load it and call loaded()
     kContinue,       // the leader continues the stream: id() may have changed

@@ -22,15 +22,15 @@ class SnapshotReceiver {
   // Reads the line that announces a snapshot. Returns false if it does not announce one.
   bool announce(std::string_view line);
 
-  // Returns how many bytes at the start of the input belong to the snapshot. Also returns how many
-  // of the bytes after them belong to the end mark. Both sizes are 0 if more input is needed.
+  // The sizes of the parts at the start of the input: the bytes of the snapshot, and the bytes of
+  // the end mark behind them. If both are 0 and `is_end` is false, more input is needed.
   struct Piece {
     size_t snapshot_bytes = 0;
     size_t mark_bytes = 0;
     bool is_end = false;
   };
-  // Returns the sizes of the next piece of the input. REQUIRES: announce() has returned true; the
-  // input begins after the bytes of earlier pieces.
+  // Measures the next piece of the input. REQUIRES: announce() has returned true; the input begins
+  // after the bytes of earlier pieces.
   Piece next(std::string_view input);
 
   // Returns the size that the leader announced; -1 if the snapshot ends with an end mark.

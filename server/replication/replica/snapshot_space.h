@@ -25,8 +25,9 @@ class SnapshotSpace {
   SnapshotSpace(const SnapshotSpace&) = delete;
   SnapshotSpace& operator=(const SnapshotSpace&) = delete;
 
-  // `announced_bytes` is negative if the snapshot ends with a mark. Queries the file system at the
-  // first call and once every kStepBytes. Errors: the remaining bytes do not fit, or would leave
+  // Checks that the bytes of the snapshot that are still missing fit on the disk. `announced_bytes`
+  // is the snapshot's size; negative if the snapshot ends with a mark. Queries the file system at
+  // the first call and once every kStepBytes. Errors: the missing bytes do not fit, or would leave
   // too little space. Reports progress to the log and the terminal.
   core::Result<> check(uint64_t received_bytes, int64_t announced_bytes);
 

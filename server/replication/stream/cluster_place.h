@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ClusterPlace: the values that servers of a cluster exchange when a replica connects, and the
-// epoch of the history that the data come from.
+// ClusterPlace: the id of this cluster node, and the epochs of its role and of its data. Also
+// records whether a full sync has left the data incomplete.
 //
 // Thread safety: any thread may read and write the atomic values. `node_id` is set before other
 // threads start.

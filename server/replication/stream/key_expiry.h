@@ -48,8 +48,8 @@ class KeyExpiry {
 
  private:
   bool may_expire() const;
-  // Deletes expired keys for one slice. Posts the next slice if keys are still due and the period
-  // has time left.
+  // Deletes expired keys for one time slice. Posts the next slice if expired keys remain and the
+  // period has time left.
   void run_slice();
   void expire_own();
   // Updates the statistics at the end of a period.
@@ -57,7 +57,7 @@ class KeyExpiry {
 
   const Parts parts_;
   core::keyspace::ActiveExpiry expiry_;
-  int64_t left_us_ = 0;    // remaining time of expiry in this period
+  int64_t left_us_ = 0;    // time that expiry may still use in this period
   uint64_t expiring_ = 0;  // number of keys with an expiry when this period began
   uint64_t expired_ = 0;   // number of keys deleted in this period
   bool is_posted_ = false;

@@ -41,8 +41,8 @@ bool OwnExpiries::tick(core::keyspace::Keyspace& keyspace, int64_t now_ms) {
   for (const Key& key : round) {
     const auto& [database, name] = key;
     const auto ref = keyspace.ref(name);
-    // While the key's stripe is locked, no client can change the key, so no client records it
-    // again.
+    // While the key's stripe is locked, no client can change the key, so record() is not called for
+    // this key.
     const auto stripe = keyspace.lock_exclusive(ref);
     const auto* entry = keyspace.find_any(database, ref);
     if (entry != nullptr && entry->has_expiry() && !entry->expired(now_ms)) continue;

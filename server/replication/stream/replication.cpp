@@ -270,7 +270,8 @@ bool Replication::has_diverged() const {
 
 std::optional<persistence::RdbReplicationInfo> Replication::position() const {
   if (!backlog_->is_active()) return std::nullopt;
-  // A leader writes SELECT before its next command, so the position needs no database.
+  // The position of a leader states database 0. After a snapshot for replicas, the leader writes
+  // SELECT before the next command of the stream.
   const auto database = is_replica() ? feed_->database() : 0;
   return persistence::RdbReplicationInfo{
       database, ids().id, static_cast<int64_t>(backlog_->end_offset()), stream_is_foreign_};

@@ -67,8 +67,8 @@ class Replication final : public StreamPosition, public OwnChanges {
 
   // Starts to record the stream on a leader, for its first replica.
   void begin_backlog();
-  // Frees the backlog of a leader, because no replica has been connected for a long time. Has no
-  // effect on a replica.
+  // Frees the backlog of a leader. Called when no replica has been connected for repl-backlog-ttl
+  // seconds. Has no effect on a replica.
   void end_backlog();
 
   // Changes the role from leader to replica. This server keeps its history, to request only the
@@ -97,7 +97,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   // selected after them.
   void append_applied(std::string_view bytes, unsigned database);
   unsigned stream_database() const;
-  // Sets whether the link to the leader works. The errors READONLY and MASTERDOWN depend on it.
+  // Records whether the link to the leader works. While it does not, commands fail with MASTERDOWN
+  // if replica-serve-stale-data is off.
   void set_link_up(bool is_up);
   bool link_is_up() const { return link_is_up_; }
   // Called when a client's command that began before the role change has changed a key on this
@@ -109,9 +110,9 @@ class Replication final : public StreamPosition, public OwnChanges {
   void record_own_key(unsigned database, std::string_view key) override;
   OwnExpiries& own_expiries() { return *own_expiries_; }
 
-  // Stops adding to a leader's stream, for a failover: the end of the stream can then be compared
-  // with a replica's offset. Must be followed by become_replica() or release_stream(). REQUIRES:
-  // apply_mutex() and the locks of all stripes are held.
+  // Stops adding commands to the stream of this leader, so that a failover can compare the stream's
+  // end with a replica's offset. Must be followed by become_replica() or release_stream().
+  // REQUIRES: apply_mutex() and the locks of all stripes are held.
   void hold_stream();
   void release_stream();
 

@@ -21,7 +21,8 @@ namespace {
 // Commands in a leader's stream that change no keys, so that skipping them loses no data.
 constexpr std::array<std::string_view, 4> kDispensable = {"PUBLISH", "SPUBLISH", "SCRIPT",
                                                           "FUNCTION"};
-// The leader chooses the names of unknown commands, so the set of logged names is limited.
+// The set of logged names and errors is limited, because a faulty leader can send any number of
+// different unknown commands.
 constexpr size_t kLoggedMax = 1000;
 constexpr size_t kNameBytesMax = 64;
 constexpr size_t kErrorBytesMax = 200;

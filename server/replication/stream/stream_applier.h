@@ -51,7 +51,7 @@ class StreamApplier {
   core::Result<> refuse_or_skip(const StreamSplitter::Command& command, Unserved unserved);
   core::Result<> execute_queued(Commands served, const StreamSplitter::Command& exec);
   std::optional<ReplayedError> execute(const StreamSplitter::Command& command);
-  // Logs and counts a failed command. Errors: the stream must end.
+  // Logs and counts a failed command. Errors: the failure loses data, so the stream must end.
   core::Result<> record_error(std::string_view name, const ReplayedError& error);
   void record_select(const StreamSplitter::Command& command);
 

@@ -45,7 +45,7 @@ class StreamFeed {
     database_ = database;
     applied_end_ = journal_.end_offset();
   }
-  // Called on a replica before its data are replaced.
+  // Cancels the record of record_applied(). Called on a replica before its data are replaced.
   void forget_applied() { applied_end_.reset(); }
   bool is_applied_up_to(uint64_t journal_end) const { return applied_end_ == journal_end; }
 
@@ -56,7 +56,8 @@ class StreamFeed {
   // both mutex() and the replication's apply_mutex(). So a thread that reads the position needs
   // only one of these mutexes.
   void restore(uint64_t offset, bool is_ahead) { restored_ = Restored{offset, is_ahead}; }
-  // Returns whether the data may differ from another server's at the restored position.
+  // Returns whether this server may have changes that are not in the stream up to the restored
+  // position.
   bool restored_differs() const {
     return restored_ && (restored_->is_ahead || backlog_.end_offset() != restored_->offset);
   }

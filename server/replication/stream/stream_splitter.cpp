@@ -19,8 +19,8 @@ protocol::Limits stream_limits(size_t unit_bytes_max) {
   return limits;
 }
 
-// These commands end a transaction or reset the connection. The commands after them would be
-// executed differently than on the leader.
+// A stream with one of these commands is rejected. They end a transaction or reset the connection,
+// so this server would execute the commands after them differently than the leader has.
 constexpr std::array<std::string_view, 3> kAboutConnection = {"DISCARD", "RESET", "QUIT"};
 
 bool is_about_connection(std::string_view name) {
@@ -91,8 +91,8 @@ StreamSplitter::Status StreamSplitter::next() {
   }
 }
 
-// Skips empty lines, which count as bytes of the stream. Returns false if the next command is no
-// array of at least one word. Inline commands are rejected, because their words may not be
+// Skips empty lines, which count as bytes of the stream. Returns false if the next command is not
+// an array of at least one word. Inline commands are rejected, because their words may not be
 // contiguous in the buffer.
 bool StreamSplitter::skip_to_command() {
   for (size_t at = start_ + parsed_; at < buffer_.size(); ++at, ++parsed_) {

@@ -45,7 +45,7 @@ class StreamSplitter {
 
   // Returns the error. Valid after kError.
   std::string_view error() const { return error_; }
-  // Returns whether the error is a unit that exceeds the limit.
+  // Returns whether the error was caused by a unit that exceeds the limit.
   bool unit_is_too_big() const { return unit_is_too_big_; }
   // Returns the number of bytes appended but not yet returned in a unit.
   size_t pending_bytes() const { return buffer_.size() - start_ - unit_bytes_; }

@@ -24,8 +24,8 @@ constexpr std::string_view kTooMany = "Too many passwords or selectors";
 constexpr size_t kPasswordsMax = 1024;
 constexpr size_t kSelectorsMax = 1024;
 
-// Joins the words of a selector in parentheses, from the word that opens it to the word that closes
-// it. Errors: the word that opens a selector without an end.
+// Joins the words of each selector, from '(' to ')', into one rule. Errors: a selector has no ')';
+// the error names its first word.
 core::Result<std::vector<std::string>> join_selectors(std::span<const std::string_view> arguments) {
   std::vector<std::string> rules;
   for (size_t i = 0; i < arguments.size(); ++i) {

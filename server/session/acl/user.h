@@ -44,8 +44,8 @@ class User {
   // is published. Returns the first error, if any.
   std::optional<RuleFault> apply_all(std::span<const std::string_view> arguments);
 
-  // Sets the channels of selectors that are created from now on, including those that the rule
-  // `reset` creates.
+  // Sets which channels a new selector permits at first. Applies to selectors that are created from
+  // now on, including those that the rule `reset` creates.
   void set_channel_default(ChannelDefault channels) { new_channels_ = channels; }
 
   const std::string& name() const { return name_; }
@@ -89,7 +89,7 @@ class User {
   std::vector<Selector> selectors_;
 };
 
-// Returns whether the name is valid: not empty, without spaces and zero bytes.
+// Returns whether the name is valid: not empty, without spaces or zero bytes.
 bool is_user_name(std::string_view name);
 
 }  // namespace server::acl

@@ -25,7 +25,7 @@ class KeyEvents {
  public:
   KeyEvents(PubSub& pubsub, ChangeListeners& listeners) : pubsub_(pubsub), listeners_(listeners) {}
 
-  // Sets the classes that are published from now on, by a value of notify-keyspace-events.
+  // Sets the classes of events to publish. `classes` is a value of notify-keyspace-events.
   void choose(uint32_t classes);
   bool is_on() const { return classes_.load(std::memory_order_relaxed) != 0; }
 

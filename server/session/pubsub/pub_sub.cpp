@@ -183,8 +183,8 @@ size_t PubSub::publish(SubscriptionKind kind, std::string_view channel, std::str
     const ByName& by_pattern = at(SubscriptionKind::kPattern);
     for (const auto& pattern : matching) {
       const auto heard = by_pattern.find(pattern->name);
-      // The pattern may have been removed while the lock was released. If it was removed and added
-      // again, it is matched again.
+      // The pattern may have been removed while the lock was released. If it was also added again,
+      // the new Pattern object is a separate element of `matching`.
       if (heard == by_pattern.end() || heard->second.pattern != pattern) continue;
       send(SubscriptionKind::kPattern, pattern->name, heard->second.subscribers);
     }

@@ -47,7 +47,7 @@ struct Message {
 // An invalidation: clients that cache these keys are notified that the keys have changed.
 struct Invalidation {
   std::string keys;     // keys as a RESP array; empty if all keys were deleted
-  uint64_t writer = 0;  // id of the session that changed the keys; 0 if irrelevant
+  uint64_t writer = 0;  // id of the session that changed the keys, for NOLOOP; 0: none
 
   // True if the invalidation is for clients with a matching prefix (BCAST). Otherwise it is for
   // clients that have read the keys.
@@ -111,14 +111,14 @@ class PubSub {
 
   // Appends a delivery, such as an invalidation, to the thread's inbox, and wakes the thread.
   void post(size_t thread_index, Delivery delivery);
-  // Wakes the thread, so that it checks for work.
+  // Wakes the thread with this index, so that it processes its inbox.
   void wake(size_t thread_index) { waker_.wake_for_messages(thread_index); }
 
   // Removes and returns the oldest message for the thread. Returns nullopt if there is none; the
   // waker is then called when the next message arrives.
   std::optional<Delivery> take(size_t thread_index);
-  // Removes the invalidations for one session from the thread's inbox, even if earlier messages
-  // remain in it, and returns them. Invalidations that other clients redirect to this session stay.
+  // Removes and returns the invalidations for one session in the thread's inbox, even if earlier
+  // messages stay in the inbox. Invalidations that other clients redirect to this session stay.
   std::vector<std::shared_ptr<const Invalidation>> take_invalidations(size_t thread_index,
                                                                       uint64_t session_id);
   bool is_congested() const {
@@ -162,7 +162,7 @@ class PubSub {
   };
   using Patterns = std::vector<std::shared_ptr<const Pattern>>;
   // Invariants: each subscriber is charged for its own entry in the tables. The first subscriber of
-  // a name is also charged for the shared memory.
+  // a name is also charged for the memory that all subscribers of the name use together.
   struct Listeners {
     Subscribers subscribers;
     std::shared_ptr<const Pattern> pattern;  // the compiled pattern, for kPattern
@@ -194,7 +194,8 @@ class PubSub {
   // Updates listened_names_ after a change. REQUIRES: the caller holds mutex_.
   void count_names();
   std::shared_ptr<const Patterns> all_patterns();
-  // Puts the delivery into the inbox. Returns whether the thread was asleep and must be woken.
+  // Puts the delivery into the thread's inbox. Returns whether the thread was asleep and must be
+  // woken.
   bool put(size_t thread_index, Delivery delivery);
   // Puts the message into the inboxes, and records the threads to wake. REQUIRES: the caller holds
   // mutex_.

@@ -85,8 +85,8 @@ class Subscriptions {
     return result;
   }
 
-  // Returns the state of CLIENT TRACKING, or null while it is off. show_tracking() must be called
-  // after each change.
+  // Returns the options of CLIENT TRACKING, or null while tracking is off. A caller that changes
+  // the options must then call show_tracking().
   ClientTracking* tracking() const { return tracking_.get(); }
   void set_tracking(std::unique_ptr<ClientTracking> tracking) {
     tracking_ = std::move(tracking);

@@ -45,7 +45,7 @@ std::vector<ItemHash> some_hashes(const ItemHasher& hasher, size_t count, uint64
 class FilterAdderTest : public testing::TestWithParam<LayoutId> {};
 INSTANTIATE_TEST_SUITE_P(Layouts, FilterAdderTest, testing::ValuesIn(filters::kLayouts));
 
-// Capacities vary, so that layers become full, and filters grow, at any place in a group.
+// Capacities vary, so that the filter grows at different items of a group.
 TEST_P(FilterAdderTest, GroupsThatGrowEqualSingleAdds) {
   std::mt19937_64 random(kAdderSeed);
   for (const uint64_t capacity : {1, 3, 50, 127, 128, 129, 700}) {

@@ -148,7 +148,7 @@ TEST(FilterUnion, RejectsUnionsAboveTheErrorRate) {
     if (layout_row(layout).marks_estimates) {
       EXPECT_TRUE(is_near((*forced)->item_count(), 1800, 0.05));
     } else {
-      // Files of other servers cannot store more items than the capacity.
+      // The file formats of other servers cannot store an item count above the capacity.
       EXPECT_EQ((*forced)->item_count(), 1000U);
     }
     EXPECT_EQ((*forced)->add("next", core::UnlimitedMemory()), AddOutcome::kAdded);

@@ -34,7 +34,8 @@ std::vector<std::byte> bytes_of(const Layer& layer) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Adds `count` new items, numbered from `first` on. Returns how many found no room.
+// Adds `count` new items, numbered from `first` on. Returns the number of items that
+// did not fit in the table.
 uint64_t fill(Layer& layer, uint64_t first, uint64_t count) {
   uint64_t without_room = 0;
   for (uint64_t i = first; i < first + count; ++i) {

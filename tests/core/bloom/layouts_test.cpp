@@ -145,7 +145,8 @@ TEST(NativeLayoutTest, TinyFiltersKeepTheirErrorRateOnAverage) {
     for (const double rate : {0.3, 0.01, 0.001, 1e-4}) {
       const Measurement measured = measure<NativeLayout>(capacity, rate, kFilters, kProbes);
       EXPECT_EQ(measured.false_negatives, 0U);
-      // The fill of equally sized filters varies, which adds to the binomial deviation.
+      // Filters of equal size differ in their fill. So the error rate deviates more than a binomial
+      // distribution predicts.
       const double slack = 1.5 * three_sigma(rate, double{kFilters * kProbes}) + 0.01 * rate;
       EXPECT_LE(measured.error_rate, rate + slack) << capacity << " at " << rate;
       EXPECT_NEAR(measured.error_rate, measured.predicted, 0.05 * measured.predicted + slack)

@@ -20,7 +20,7 @@ TEST(ParametersTest, NativeErrorsSumToAtMostTheRequestedRate) {
       for (uint32_t i = 0; i < kMaxNativeLayers; ++i) sum += layer_error_rate(parameters, i);
       EXPECT_LE(sum, 0.01 * (1 + 1e-12)) << capacity << " ratio " << ratio;
       // The error rates of all layers sum to nearly the requested rate. With ratios near one, the
-      // limit on layers cuts the sum short.
+      // sum is lower, because a filter has at most kMaxNativeLayers layers.
       if (ratio < 0.99) {
         EXPECT_GT(sum, 0.0099);
       }

@@ -166,7 +166,7 @@ TEST_P(ScalableFilterTest, GrowthThatDoesNotFitLeavesTheFilterUsable) {
   EXPECT_EQ(filter->add("new", nothing), AddOutcome::kCannotGrow);
   EXPECT_EQ(filter->layer_count(), 1U);
   EXPECT_FALSE(filter->may_contain("new"));
-  // The batch continues after an item that cannot be added, and finds the present item.
+  // If one item of a batch cannot be added, add_many() still processes the following items.
   const std::vector<std::string_view> items = {"new", "present:0"};
   std::vector<AddOutcome> outcomes(2);
   EXPECT_EQ(filter->add_many(items, outcomes, nothing), 2U);

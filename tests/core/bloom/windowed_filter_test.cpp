@@ -125,7 +125,7 @@ class TimeModel {
     ++jumps_;
     rotate_by_leader();
   }
-  // A due rotation without a write, as the server's periodic task performs it.
+  // Carries out a due rotation on both filters without a write, as the server's periodic task does.
   void rotate_by_leader() {
     const auto rotation = filter_->window()->rotation_due(now_ms_);
     if (!rotation) return;

@@ -27,7 +27,7 @@ class EvictionPoolTest : public ::testing::Test {
     const auto lock = keyspace_.lock_exclusive(key);
     keyspace_.set_expiry(0, key, *keyspace_.find_any(0, key), at_ms);
   }
-  // Chooses a key and deletes it; "" if none is left.
+  // Chooses a key and deletes it. Returns its name, or "" if the pool finds no key.
   std::string evict(EvictionPolicy policy, size_t sample_size = 5) {
     const EvictionSettings settings{policy, sample_size, kNowS};
     for (;;) {

@@ -53,8 +53,8 @@ TEST(KeyUseTest, UseStoresTheDecayedCountAndTheTime) {
 TEST(KeyUseTest, CountGrowsWithTheLogarithm) {
   UseRules rules;
   const auto mean_after = [&](int uses) {
-    // The standard deviation of the count after 100,000 uses is 7, that of the mean of 200 runs is
-    // 0.5.
+    // After 100,000 uses the standard deviation of one run's count is 7. The standard deviation of
+    // the mean of 200 runs is 0.5.
     constexpr int kRuns = 200;
     double sum = 0;
     for (int run = 0; run < kRuns; ++run) {

@@ -109,7 +109,8 @@ TEST_F(WatchTest, SwapOfExpiredKeysIsNoChange) {
   EXPECT_FALSE(both->dirty);
   EXPECT_FALSE(leaves->dirty);
   EXPECT_TRUE(alive->dirty);
-  // If a swap has moved an expired key to this database, the deletion of the key is no change.
+  // The swap has moved an expired key to this database. The client saw the key as absent before, so
+  // the deletion of the key is no change.
   keyspace_.find_for_write(0, keyspace_.ref("arrives"), kWatchNow);
   EXPECT_FALSE(arrives->dirty);
 }

@@ -72,7 +72,8 @@ class Replayer {
     return {};
   }
 
-  size_t longest_word = 0;  // size of the longest word of a command whose words may be split
+  // Size of the longest value of a command. BF.LOAD is not counted: its payload is not split.
+  size_t longest_word = 0;
   int loads = 0;
 
  private:

@@ -95,8 +95,8 @@ TEST_F(AofCheckTest, TornTailOfAnEarlierFileIsNotFixed) {
 }
 
 TEST_F(AofCheckTest, TornTailBeforeAnEmptyFileIsFixed) {
-  // The files as a power cut leaves them just before a rewrite switches to the file that it has
-  // created.
+  // The power failed during a rewrite. The rewrite had created a.2.incr.aof, but the server still
+  // wrote its commands to a.1.incr.aof.
   disk_.put("d/a.1.incr.aof", file_.bytes() + "*3");
   disk_.put("d/a.2.incr.aof", aof_files::OwnFile().bytes());
   EXPECT_FALSE(check("d/a.manifest").is_sound);

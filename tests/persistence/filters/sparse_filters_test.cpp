@@ -102,7 +102,7 @@ TEST_P(SparseFilters, SurviveSnapshots) {
   if (filter_forms::is_stored_as_runs(GetParam())) {
     EXPECT_LT(bytes.size(), line_count_ * 200);
   } else {
-    EXPECT_GT(bytes.size(), array_bytes_);  // other servers need the zeros of the array
+    EXPECT_GT(bytes.size(), array_bytes_);  // other servers require the whole array
   }
   keyspace.erase(0, keyspace.ref("f"));
   Keyspace loaded(1, 2);

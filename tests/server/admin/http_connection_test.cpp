@@ -101,7 +101,7 @@ TEST_F(HttpConnectionTest, AnAnswerMayComeLater) {
   send("GET /later HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n");
   EXPECT_EQ(received(), "");
   deliver_(plain_response(200, "at last"));
-  // The call of deliver_ only stores the response; the connection's thread sends it later.
+  // deliver_() only passes the response to the connection's thread, which sends it later.
   EXPECT_EQ(received(), "");
   send("");
   const std::string bytes = received();

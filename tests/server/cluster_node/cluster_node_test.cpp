@@ -144,7 +144,7 @@ TEST_F(ClusterNodeTest, TopologyOfEtcdIsShownAndKept) {
 }
 
 // Another candidate, which already knows that the leader is gone, asks this replica for its offset.
-// The replica must then read the live nodes at once. Its next periodic read would be two hours
+// The replica must then read the live nodes immediately. Its next periodic read would be two hours
 // later.
 TEST_F(ClusterNodeTest, AskedReplicaReadsLiveNodesAtOnce) {
   alive_ = fmt::format(R"({{"key":"{}","value":"","mod_revision":"6"}})",

@@ -59,7 +59,7 @@ class PlayedNode {
 
   const std::string id;
   std::atomic<int> keys{0};
-  std::atomic<bool> is_enabled{true};  // whether INFO reports cluster_enabled
+  std::atomic<bool> is_enabled{true};  // true: INFO reports cluster_enabled:1
 
  private:
   static std::string bulk(const std::string& text) {

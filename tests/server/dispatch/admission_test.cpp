@@ -105,7 +105,7 @@ TEST_F(AdmissionOfClientsTest, AQueueIsMemory) {
   // server is built with a sanitizer's allocator.
   EXPECT_EQ(run({"BF.RESERVE", "mapped", "0.01", "10000000"}), kOk);
   EXPECT_EQ(run({"MULTI"}), kOk);
-  // The argument is big enough that memory is measured at once.
+  // The argument is so big that used memory is measured immediately.
   EXPECT_EQ(run({"GET", std::string(kBigBytes, 'k')}), "+QUEUED\r\n");
   EXPECT_GE(client_->session->queued_bytes, kBigBytes);
   memory_.set_limit(memory_.refresh() / 2);

@@ -31,7 +31,8 @@ class CommandEventsTest : public ClientsFixture {
   void choose(const std::string& classes) {
     ASSERT_EQ(run({"CONFIG", "SET", "notify-keyspace-events", classes}), kOk);
   }
-  // A published message: its form ("space" or "event"), database and name are parts of its channel.
+  // A published message. `form` ("space" or "event"), `database` and `name` come from the channel:
+  // `name` is a key in the form "space", and an event in the form "event".
   struct Message {
     std::string form;
     std::string database;

@@ -43,8 +43,8 @@ TEST_F(DrainTest, EndsWhenAllThreadsHavePassed) {
   EXPECT_EQ(ended_, "ab");
 }
 
-// A thread may have been visited before the second caller began its drain. So the second caller
-// must wait until all threads have been visited again.
+// The first drain may have visited a thread that has run further commands since. So a drain that
+// begins during the first drain must wait until all threads have been visited again.
 TEST_F(DrainTest, DrainBegunMeanwhileWaitsForAnotherVisit) {
   drain_.begin(note("a"));
   drain_.begin(note("b"));

@@ -164,7 +164,7 @@ TEST_F(EvictionTest, ExemptMemoryEvictsNothing) {
 
 TEST_F(EvictionTest, ArraysKeptForAChildEvictNothing) {
   fill(1000);
-  run({"BF.RESERVE", "f", "0.001", "10000000"});  // The array of this filter has 19 MB.
+  run({"BF.RESERVE", "f", "0.001", "10000000"});  // The filter's array has 19 MB.
   set_policy("allkeys-lru");
   core::bloom::ArrayMemory::ChildGuard child;
   child.finish_fork();

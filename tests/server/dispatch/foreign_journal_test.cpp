@@ -73,7 +73,8 @@ TEST_F(ForeignJournalTest, LoadThatWasJournalledAsInsertionIsALoad) {
             array({integer(1)}));
   EXPECT_EQ(run({"BF.CARD", "f"}), integer(50));
   EXPECT_EQ(run({"BF.EXISTS", "f", "item:7"}), integer(1));
-  // If SEED differs from the payload's seed, BF.INSERT adds the payload as an item.
+  // If SEED differs from the seed in the payload, the payload is not loaded as a filter. BF.INSERT
+  // adds it as an ordinary item.
   replay({"BF.INSERT", "g", "CAPACITY", "100", "ERROR", "0.01", "TIGHTENING", "0.5", "SEED",
           kForeignSeed, "EXPANSION", "2", "ITEMS", payload});
   EXPECT_EQ(run({"BF.CARD", "g"}), integer(1));

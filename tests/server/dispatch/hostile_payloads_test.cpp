@@ -155,7 +155,8 @@ TEST_F(HostilePayloadsTest, ChunksThatLie) {
 
 std::string HostilePayloadsTest::forged(std::string body) {
   for (size_t changes = 1 + below(3); changes > 0; --changes) {
-    // Changes only the first 160 bytes of the payload. They contain the sizes, and the bits follow.
+    // Changes only the first 160 bytes of the payload, which contain the sizes. The bits of the
+    // filter follow.
     const size_t index = 1 + below(std::min<size_t>(body.size() - 2, 160) - 1);
     switch (below(4)) {
       case 0:

@@ -132,9 +132,9 @@ TEST_F(ClientOutputTest, NothingLeavesWhileBytesAreHeld) {
 TEST_F(ClientOutputTest, AnErrorStandsForTheRepliesToWrites) {
   stream_.room = 1;
   EXPECT_TRUE(output_.send("xy"));
-  // The text passed to hold() has the replies to five commands: a read and four writes. The second
-  // write is rejected, and the third has no reply. `writes` has the start and end of the reply to
-  // each write.
+  // The text passed to hold() has the replies to a read and four writes. The second write is
+  // rejected, and the third write has an empty reply. `writes` has the start and end of the reply
+  // to each write.
   const std::vector<ReplySpan> writes{{2, 7}, {7, 15}, {15, 15}, {15, 19}};
   output_.hold("+r+OK\r\n-ERR x\r\n:1\r\n", writes);
   EXPECT_EQ(output_.release("IOERR full", protocol::RespVersion::kResp2), 2u);

@@ -83,8 +83,8 @@ struct TakesAll final : Replayer {
   std::string_view execute(std::span<const std::string_view> /*words*/) override { return "+OK"; }
 };
 
-// Tests a replica that is promoted and hands its role over at once. Meanwhile the thread of its
-// link to the leader is blocked, so that it notices neither change.
+// Tests a replica that is promoted and immediately hands its role over. During both changes the
+// thread of the link to the old leader is blocked, so that this thread notices neither change.
 class ReplicaControllerTest : public LeaderFixture {
  protected:
   using Locking = ReplicaController::Locking;
@@ -112,8 +112,8 @@ class ReplicaControllerTest : public LeaderFixture {
     heir_->client.session->replica.port = heir.port();
     psync(*heir_, replication_.offset());
     ASSERT_TRUE(subject_.begin_failover({}, Locking::kTake));
-    // Each round acknowledges the whole stream, because the leader appends GETACK to the stream
-    // meanwhile.
+    // While the leader waits for acknowledgements, it appends GETACK to the stream. So each round
+    // acknowledges the stream up to its present end.
     for (int i = 0; i < 1000 && subject_.failover_state() == Failover::State::kAwaitsSync; ++i) {
       heir_->client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
       subject_.drive_failover();

@@ -41,7 +41,7 @@ TEST(ReplayedErrorTest, EffectsAreLookedInto) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->text, "ERR full");
   EXPECT_FALSE(find_error(kForeign, "BF.MADD", reply));
-  // The reply contains a string that looks like an error, but no error.
+  // The bulk string in the reply looks like an error, but is not one.
   EXPECT_FALSE(find_error(kOwn, "MGET", "*1\r\n$6\r\n\r\n-ERR\r\n"));
 }
 

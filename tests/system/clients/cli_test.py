@@ -78,7 +78,7 @@ class CliTest(ServerTest):
         terminal.type(b"f 0.01 ")
         terminal.wait_for(b"\x1b[0;90;49mcapacity [EXPANSION expansion] [NONSCALING]")
         terminal.type(b"1000\r")
-        # redis-cli shows no hints for keys that are typed before the prompt appears.
+        # redis-cli shows no hints for characters that are typed before the prompt appears.
         terminal.wait_for(f"OK\r\n127.0.0.1:{self.server.port}> ".encode())
         terminal.type(b"bf.mexists ")
         terminal.wait_for(b"key item [item ...]")

@@ -69,8 +69,8 @@ class ClusterAnnounceTest(ClusterTest):
             self.assertEqual(cluster.get(f"k{index}"), str(index).encode())
         with servers[0].connect() as connection:
             reply = connection.call("CONFIG", "SET", "cluster-node-timeout", "20000")
-            # CONFIG SET must fail, because the duration of a leader's permit to acknowledge writes
-            # depends on cluster-node-timeout.
+            # CONFIG SET of cluster-node-timeout must fail, because this timeout determines how long
+            # a leader may acknowledge writes.
             self.assertIn("can't set immutable config", str(reply))
             connection.call("HELLO", "3")
             slots = connection.call("CLUSTER", "SLOTS")

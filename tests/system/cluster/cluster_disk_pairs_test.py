@@ -137,7 +137,7 @@ class ClusterDiskPairsTest(ClusterTest):
 
     def write_to_full_disk(self, leader):
         """Checks the replies to writes that find the disk full while other replies wait for a
-        suspended replica. Each write must get one error at once.
+        suspended replica. Each write must get one error immediately.
         """
         for pattern in ("IOERR .*may be kept or lost", "MISCONF "):
             with leader.connect() as connection:

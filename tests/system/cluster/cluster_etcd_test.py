@@ -80,7 +80,7 @@ class ClusterEtcdTest(ClusterTest):
         old, new = servers
         wait_until(lambda: self.has_role(new, b"master"), "the replica leads")
         self.wait_for_replicas(servers, 1)
-        # A new leader serves without etcd only if etcd has confirmed its epoch once.
+        # A new leader can serve without etcd only after etcd has confirmed the leader's epoch.
         self.wait_for_writes(new)
         self.etcd.restore(backup)
         self.wait_for_topology(servers, "older")

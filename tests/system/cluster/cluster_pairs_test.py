@@ -226,7 +226,7 @@ class ClusterPairsTest(ClusterTest):
 
     def test_restored_etcd_keeps_the_record(self):
         """etcd is restored from a backup that is older than the record of slots. `recover` writes
-        the record again, and the servers refuse other slots.
+        the record again. Afterwards the servers reject a topology with other slots.
         """
         servers = self.start_cluster(2)
         for server in servers:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Compares the replies of BF.* commands with the expected bytes, in RESP2 and RESP3.
 
-Clients compare error texts too, so the texts are compared as a whole. They are those of RedisBloom,
-some with a hint of this server at the end.
+Some clients compare error texts, so these tests compare whole error texts. The texts are those of
+RedisBloom. Some end with a hint that this server adds.
 
 A row is (command, RESP2 reply, RESP3 reply). A row with one reply expects this reply in both
 protocols. The rows of a table run in order on one server, once per protocol.

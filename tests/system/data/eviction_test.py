@@ -51,8 +51,8 @@ class EvictionTest(ServerTest):
                     got = other.call("OBJECT", option, "k")
                     self.assertAlmostEqual(got, value, delta=20)
                     other.call("REPLICAOF", "NO", "ONE")
-                    # A server that ends while its child process saves logs a warning, so the test
-                    # waits for the child process.
+                    # The server logs a warning if it ends while its child process saves. So the
+                    # test waits until the child process has ended.
                     wait_until(
                         lambda: b"rdb_bgsave_in_progress:0" in client.call("INFO", "persistence"),
                         what="the end of the child",

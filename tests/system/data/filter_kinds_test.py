@@ -80,7 +80,8 @@ class FilterKindsTest(ServerTest):
 
     def add_all(self, connection, key, items):
         """Returns the replies of BF.MADD. The server compares maxmemory with its last measurement
-        of memory, which may include the memory of a digest. So INFO first makes it measure again.
+        of memory, which may include memory that DEBUG DIGEST has freed since. So INFO is sent
+        first, because it makes the server measure again.
         """
         self.used_memory(connection)
         replies = connection.call("BF.MADD", key, *items)
@@ -144,8 +145,7 @@ class FilterKindsTest(ServerTest):
         return items
 
     def check_expiring(self, connection, copy, items, deadline):
-        """Checks that the filter has all items before its expiry, and that it is absent after it.
-        """
+        """Checks that all items are found before the filter expires, and none afterwards."""
         asked = time.time()
         found = connection.call("BF.MEXISTS", copy, *items)
         if time.time() < deadline:

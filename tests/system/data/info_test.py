@@ -71,8 +71,8 @@ class InfoTest(ServerTest):
             for figures in after:
                 self.assertLess(float(figures[name]), 20_000 if "bytes" in name else 10, name)
         for name in after[1].keys() & after[0].keys():
-            # As in Redis, the I/O threads count the reads and writes for INFO itself, so
-            # io_threaded_* may differ from 0.
+            # As in Redis, the I/O threads also count the read and the write of the INFO command
+            # itself, so io_threaded_* may differ from 0.
             if float(after[1][name]) == 0 and not name.startswith("io_threaded_"):
                 self.assertEqual(float(after[0][name]), 0, name)
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Tests the user story "billing": each customer is billed for the unique contacts of a month.
 
-A contact counts once in a month. The old solution sets one bit for each contact, by pipelines of
-350 SETBIT, and keeps a counter. The new solution is a filter. BF.INSERT creates it with the month's
-first contact, and it expires at the end of the month.
+A contact counts once in a month. Two solutions are compared. The exact solution sets one bit for
+each contact, and keeps a counter. The other solution uses a filter. BF.INSERT creates the filter
+with the month's first contact, and the filter expires at the end of the month.
 """
 
 import time

@@ -400,8 +400,8 @@ class DiskFaultTest(ServerTest):
         self.assertEqual(list(disk.path.rglob("*.base.rdb")), [])
 
     def test_failing_sync_always(self):
-        # strace counts the calls of each thread separately. The server's start makes two calls of
-        # fdatasync, so the third one is the first that may fail.
+        # strace counts the calls of each thread separately. The server calls fdatasync twice while
+        # it starts. The start must succeed, so the earliest call that fails here is the third one.
         for count in (3, 4, 5, 30):
             load = Load(self.rng.random())
             prefix = strace(f"fdatasync:error=EIO:when={count}")

@@ -166,8 +166,8 @@ class PowerCutTest(ServerTest):
 
 
 def synced_bytes(trace, name):
-    """Reads a trace of strace. Returns how many bytes written to the file `name` a completed
-    fdatasync covers.
+    """Reads a trace of strace. Returns the number of bytes that had been written to the file `name`
+    when its last completed fdatasync began.
     """
     written = covered = at_sync = 0
     syncing = False

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests shutdowns by the command SHUTDOWN and by signals, and two servers that want the same data
-directory.
+"""Tests shutdowns by the command SHUTDOWN and by signals, and the start of two servers in the same
+data directory.
 
 Environment:
   BLOOMERY_SHUTDOWN_CYCLES  number of times that a server under load is shut down

@@ -125,8 +125,8 @@ class ClusterTest(EtcdTest, ServerTest):
         wait_until(is_there, f"{server.port} is {state}")
 
     def wait_for_replicas(self, servers, shards):
-        """Waits until each replica is in sync, so that it may be promoted, and until CLUSTER SLOTS
-        of each server lists all replicas.
+        """Waits until each replica is in sync and can therefore be promoted. Also waits until
+        CLUSTER SLOTS of each server lists all replicas.
         """
         def is_whole():
             found = self.topology()["shards"]

@@ -56,7 +56,7 @@ def suspend(pid):
 
 def _is_stopped(pid):
     stats = pathlib.Path(f"/proc/{pid}/task").glob("*/stat")
-    with contextlib.suppress(OSError):  # A thread of the process may have just ended.
+    with contextlib.suppress(OSError):  # The file of a thread that has just ended is unreadable.
         return all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in stats)
     return False
 
@@ -159,7 +159,7 @@ class Process:
         """Returns the process ids of the children that any thread of the server has forked."""
         found = []
         for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
-            with contextlib.suppress(OSError):  # The thread may have ended meanwhile.
+            with contextlib.suppress(OSError):  # The thread may have ended since iterdir().
                 found += [int(child) for child in (task / "children").read_text("ascii").split()]
         return found
 

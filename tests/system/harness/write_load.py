@@ -186,7 +186,7 @@ class Writer:
         # The server's state at the last check(), and the writes that were sent since then.
         self.base = Model()
         self.steps = []
-        # Acknowledged items of each filter, except items for which this writer has made a BF.DEL.
+        # Acknowledged items of each filter, except the items that this writer deletes by BF.DEL.
         self.items = {}
         self.window_items = {}  # for each filter with a window: all sent items, in order
         self.faults = []
@@ -486,15 +486,15 @@ class Load:
         return sum(writer.refused_count for writer in self.writers)
 
     def check(self, connection, *, lost_since=None):
-        """Returns the number of acknowledged writes that the server has lost. Only writes that were
-        acknowledged since `lost_since` may be lost.
+        """Returns the number of acknowledged writes that the server has lost. Raises AssertionError
+        if a lost write was acknowledged before `lost_since`.
         """
         missing = sum(w.check(connection, lost_since=lost_since) for w in self.writers)
         self.observer.check(connection, lost_since=lost_since)
         known = {self.observer.KEY}.union(*(writer.base.values for writer in self.writers))
         held = {key.decode() for key in connection.call("KEYS", "*")}
-        # The key of a deletable filter exists even after BF.DEL has deleted all items. But a writer
-        # does not record filters whose BF.CARD is 0 in `base`, so their keys are added here.
+        # The key of a deletable filter exists even after BF.DEL has deleted all items. But the
+        # `base` of a writer omits filters whose BF.CARD is 0, so their keys are added here.
         known.update(f"{w.name}:bf:d{i}" for w in self.writers for i in range(len(DELETABLE)))
         if held - known:
             raise AssertionError(f"keys that no writer has written: {sorted(held - known)[:9]}")

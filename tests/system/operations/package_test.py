@@ -43,7 +43,7 @@ class UnitTest(unittest.TestCase):
 
 
 class PackageTest(ServerTest):
-    """Boots a Debian in a container with its own network, and installs the package in the running
+    """Boots Debian in a container with its own network, and installs the package in the running
     container.
     """
 

@@ -19,7 +19,7 @@ SAMPLES = sorted((ROOT / "conf").glob("*/*.yml"))
 
 
 def server_commands(node):
-    """Yields the arguments of each bloomery-server in a part of a YAML document."""
+    """Finds each bloomery-server command line in a YAML value, and yields its arguments."""
     if isinstance(node, dict):
         for key, value in node.items():
             is_command = key in ("command", "test") and isinstance(value, list)

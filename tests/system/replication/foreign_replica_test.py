@@ -143,9 +143,10 @@ class ModelReplicaTest(ForeignReplicaTest):
             ])  # fmt: skip
 
     def run_model(self, layout, model):
-        """Applies the stream of a leader, whose filters have the layout `layout`, to the model. Our
-        replica, and the leader after it reloads its append log, must have the same data, although
-        another layout is configured. Returns a client of the leader.
+        """Starts a leader whose filters have the layout `layout`, and applies its stream to the
+        model. A replica of ours with another configured layout must have the same data as the
+        leader. The leader must still have these data after it changes bf-layout and reloads its
+        append log. Returns a client of the leader.
         """
         client = self.start_leader("--bf-layout", layout, "--appendonly", "yes")
         replica = self.attach()

@@ -51,7 +51,7 @@ class LeaderTest(ServerTest):
                 replies = client.pipeline([("GET", key) for key in keys])
                 ends = client.pipeline([("PEXPIRETIME", key) for key in keys])
                 for key, (value, _), (end, _) in zip(keys, replies, ends):
-                    # KEYS may list an expired key, which GET then does not find.
+                    # If a key expires after KEYS has listed it, GET does not find it.
                     if value is not None:
                         found[database, key] = (value, end)
         return found

@@ -5,7 +5,7 @@ No write is lost that WAIT or WAITAOF has confirmed, or that the new leader has 
 restart succeeds without manual repair.
 
 Environment:
-  BLOOMERY_PROMOTION_KILLS  number of promoted replicas that end, by a kill and by SIGTERM in turn
+  BLOOMERY_PROMOTION_KILLS  number of promoted replicas to end, alternately by SIGKILL and SIGTERM
 """
 
 import pathlib
@@ -31,7 +31,9 @@ COMMON = ("--appendonly", "yes", "--repl-diskless-sync-delay", "0", "--repl-time
 
 
 class Writer(threading.Thread):
-    """Writes to a leader until the leader dies. Records the writes that a replica has confirmed."""
+    """Writes to a leader until the leader dies. Records the number of the last write for which
+    WAIT or WAITAOF has reported that a replica acknowledged it.
+    """
 
     def __init__(self, port, name):
         super().__init__(daemon=True)

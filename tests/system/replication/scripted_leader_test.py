@@ -47,7 +47,7 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
 
     def test_a_log_whose_base_is_a_snapshot_of_others(self):
         """A restart loads a log whose base is a snapshot of RedisBloom or valkey-bloom, followed by
-        commands that this server has journaled.
+        commands that this server has journalled.
         """
         for vendor in VENDORS:
             with self.subTest(vendor=vendor):

@@ -62,8 +62,9 @@ class HostilePeerTest(TlsTest):
         client = self.connect_tls()
 
         def is_served_beside_them():
-            """Checks that clients are served beside half-open connections. Returns whether these
-            stayed open. On a slow machine the server may have closed them because of a timeout.
+            """Opens half-open connections, and checks that the server still serves clients. Returns
+            whether the first half-open connection stayed open. On a slow machine the server may
+            have closed it because of a timeout.
             """
             held = [self.connect_raw(HALF_HELLO if i % 2 else b"") for i in range(1500)]
             self.assert_served(server)

@@ -126,7 +126,7 @@ TEST_F(RotatedLogTest, AFileThatTookThePathIsAppendedTo) {
 
 TEST_F(RotatedLogTest, BufferedLinesReachTheirOwnFile) {
   open();
-  // Verbose lines are buffered; only notices and warnings are flushed at once.
+  // Verbose lines are buffered; only notices and warnings are flushed immediately.
   log_verbose("one");
   std::filesystem::rename(path_, old_path_);
   log_verbose("two");

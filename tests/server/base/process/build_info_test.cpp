@@ -24,7 +24,7 @@ TEST(BuildInfo, ThisBuildKnowsItself) {
 TEST(BuildInfo, VersionLineHasTheFieldsOfRedis) {
   const BuildInfo build{kCommit, true, "Release"};
   const std::string text = version_text("7.4.0", build);
-  // The first version number is that of Redis, which clients see.
+  // The first version number is the version of Redis that the server reports to clients.
   EXPECT_THAT(text, StartsWith("Bloomery server v=7.4.0 bloomery=" BLOOMERY_VERSION
                                " sha=01234567:1 malloc="));
   EXPECT_THAT(text, EndsWith(" bits=64 build=Release"));

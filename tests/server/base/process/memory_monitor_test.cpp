@@ -35,8 +35,8 @@ TEST(MemoryMonitorTest, ArraysMadeSinceTheLastMeasurementAreCounted) {
   MemoryMonitor memory;
   memory.set_limit(memory.refresh() + 200 * kMebibyte);
   std::vector<BitArray> arrays;
-  // Allocates arrays of several sizes. available_bytes() must shrink by each array at once, without
-  // a new measurement.
+  // Allocates arrays of several sizes. available_bytes() must immediately shrink by each array's
+  // size, without a new measurement.
   for (const uint64_t size_bytes : {64 * kMebibyte, 8 * kMebibyte, kMebibyte / 2}) {
     const uint64_t before_bytes = memory.available_bytes();
     arrays.push_back(*BitArray::allocate(size_bytes * 8));
@@ -93,7 +93,7 @@ TEST(MemoryMonitorTest, TheHeapIsCountedExactly) {
   const double tolerance = core::thread_heap_bytes() ? 0 : 1000 * kSize / 4;
   const auto grown = [&] { return static_cast<double>(memory.refresh() - before - reserved); };
   EXPECT_NEAR(grown(), 1000 * kSize, tolerance);
-  // Blocks that a thread caches for its next allocations count as free at once.
+  // Freed blocks no longer count as used, even while the thread caches them for later allocations.
   blocks.resize(500);
   EXPECT_NEAR(grown(), 500 * kSize, tolerance);
   std::thread([&blocks] {
@@ -110,7 +110,8 @@ TEST(MemoryMonitorTest, ExemptMemoryIsUsedButNotLimited) {
   memory.set_limit(memory.refresh() + kMebibyte);
   const std::vector<char> buffer(2 * kMebibyte);
   EXPECT_TRUE(memory.over_limit());
-  // The test measures first, because fits() may grant memory according to an older measurement.
+  // Measures before fits() is called, because fits() may otherwise use an older
+  // measurement.
   memory.measure_available();
   EXPECT_FALSE(memory.fits(kMebibyte / 2));
   exempt_bytes = buffer.size();

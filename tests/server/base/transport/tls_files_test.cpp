@@ -62,7 +62,7 @@ class TlsFilesTest : public testing::Test {
                                                                    &SSL_CTX_free};
 };
 
-// OpenSSL would wait for a process that writes to the FIFO.
+// A FIFO must be rejected, because OpenSSL would wait for a process that writes to it.
 TEST_F(TlsFilesTest, RefuseAFifo) {
   EXPECT_EQ(use_certificate_chain(context_.get(), {fifo_, "a"}).error().message,
             fault(kCertificateFails, "a"));

@@ -303,7 +303,9 @@ TEST_F(ClientTrackingRequestsTest, FiguresAndLettersFollow) {
     for (std::string line; std::getline(lines, line);) {
       if (line.starts_with("tracking_")) text += line.substr(line.find(':') + 1, 1);
     }
-    return text;  // first digit of the number of clients, of keys, of items and of prefixes
+    // The first digits of tracking_clients, tracking_total_keys, tracking_total_items and
+    // tracking_total_prefixes.
+    return text;
   };
   EXPECT_EQ(figures(), "0000");
   ASSERT_EQ(track({}), kOk);

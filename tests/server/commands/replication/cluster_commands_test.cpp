@@ -90,7 +90,7 @@ TEST_F(ClusterTest, KeysAreFoundByTheirSlot) {
   EXPECT_EQ(run({"CLUSTER", "GETKEYSINSLOT", "12182", "0"}), "*0\r\n");
   run({"PEXPIRE", "{foo}1", "5"});
   advance_ms(10);
-  // As in Redis, an expired key stays in its slot until a command looks it up.
+  // As in Redis, COUNTKEYSINSLOT counts an expired key until it is deleted, here by DEL.
   EXPECT_EQ(run({"CLUSTER", "COUNTKEYSINSLOT", "12182"}), integer(3));
   EXPECT_EQ(run({"CLUSTER", "GETKEYSINSLOT", "12182", "9"}).substr(0, 4), "*2\r\n");
   EXPECT_EQ(run({"DEL", "{foo}1"}), integer(0));

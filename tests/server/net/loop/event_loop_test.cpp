@@ -13,7 +13,7 @@
 namespace server::net {
 namespace {
 
-// A socket set that is closed at once, so that the io_context has no sockets to poll.
+// A socket set that its constructor closes, so that the io_context has no sockets to poll.
 struct NoSockets : SocketSet {
   explicit NoSockets(asio::io_context& context) : SocketSet(context) {
     close();
@@ -106,8 +106,8 @@ TEST_F(EventLoopSocketsTest, SocketsThatAreAlwaysReadyHoldUpNoPost) {
   first_.make_ready();
   second_.make_ready();
   loop_.run();
-  // A function that is posted during a poll may run only after the next poll, because Asio may
-  // already have planned that poll.
+  // Asio may have queued its next poll ahead of the posted function. In this case the function runs
+  // only after that poll.
   constexpr size_t kOfAWait = 2 + EventLoop::kSocketsPerWait;
   EXPECT_GE(reported, kOfAWait);
   EXPECT_LE(reported, 2 * kOfAWait);

@@ -215,7 +215,8 @@ TEST_F(ForeignReplicasTest, AFilterThatCameAndWentTakesANewSnapshot) {
 }
 
 // A foreign replica has either RedisBloom or valkey-bloom. The leader disconnects the replica if
-// the stream has commands on both kinds of filters, even if the filters were deleted at once.
+// the stream has commands on both kinds of filters, even if each filter was deleted right after its
+// creation.
 TEST_F(ForeignReplicasTest, AnotherModulesFilterThatWentTakesANewSnapshot) {
   Foreign peer(*this);
   EXPECT_EQ(follow(peer), "");

@@ -181,7 +181,7 @@ TEST_F(ReplicasTest, SilenceEndsLinksThatMustAcknowledge) {
   replicas_.heard(2, late + 50 * core::kSecondUs);
   EXPECT_THAT(replicas_.timed_out(60, late + 100 * core::kSecondUs), ElementsAre(1));
   EXPECT_THAT(replicas_.timed_out(60, late + 111 * core::kSecondUs), ElementsAre(1, 2));
-  // A replica that has acknowledged once must continue to acknowledge.
+  // A replica that has acknowledged once times out if it stops sending acknowledgements.
   replicas_.ack(3, {1, std::nullopt}, late);
   EXPECT_THAT(replicas_.timed_out(60, late + 61 * core::kSecondUs), ElementsAre(1, 3));
 }

@@ -36,8 +36,8 @@ ReplicaProtocol::Request request(std::string id = "", int64_t offset = 0) {
   return request;
 }
 
-// Feeds received bytes to a ReplicaProtocol and records all its events. When a snapshot is
-// complete, reports it as loaded at once.
+// Feeds received bytes to a ReplicaProtocol and records all its events. Reports each complete
+// snapshot as loaded immediately.
 struct TestReplica {
   explicit TestReplica(ReplicaProtocol::Request asked, int64_t now = 0)
       : link(std::move(asked), now), now_us(now) {}

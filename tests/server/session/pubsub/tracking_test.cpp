@@ -71,8 +71,8 @@ TEST_F(TrackingTest, ListensWhileAClientTracks) {
   EXPECT_EQ(state_.tracking.clients, 1U);
   tracking_.forget(kSecond.session_id);
   EXPECT_EQ(state_.tracking.clients, 0U);
-  // The keys that the first client has read stay recorded, because the client may enable tracking
-  // again after these keys have changed.
+  // The keys that the first client has read stay recorded. If the client enables tracking again, it
+  // must receive the invalidations of these keys.
   EXPECT_TRUE(state_.listeners.any());
   tracking_.forget(kFirst.session_id);
   EXPECT_FALSE(state_.listeners.any());

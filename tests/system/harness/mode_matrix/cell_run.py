@@ -38,13 +38,12 @@ class Client:
         self.names = names  # maps a command's original name to its name after rename-command
 
     def call(self, name, *words):
-        """Sends a command on the next connection. Returns the reply, which may be an error."""
+        """Sends a command. The connections take turns. Returns the reply, which may be an error."""
         self.connections.append(self.connections.pop(0))
         return self.connections[0].call(self.names.get(name, name), *words)
 
     def run(self, *command):
-        """Sends a command on the next connection. Returns the reply, which must contain no error.
-        """
+        """Sends a command as call() does. Returns the reply, which must contain no error."""
         reply = self.call(*command)
         assert not errors_in(reply), f"{command[:9]}: {reply}"
         return reply
@@ -58,7 +57,7 @@ class Client:
 
 @dataclasses.dataclass
 class Node:
-    """A server of a cell with two clients: an application, and an operator with all rights."""
+    """A server of a cell, and its two clients: an application, and an operator with all rights."""
 
     server: Process
     port: int

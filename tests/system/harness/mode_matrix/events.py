@@ -124,7 +124,9 @@ class SnapshotDuringWrites(Event):
 class KillDuringRewrite(Event):
     options = LOG
     expected_log = (r"is torn: .* cut off at offset", r"no sound checksum line")
-    BALLAST_BITS = 128 << 20  # makes the child process slow, although the append log stays short
+    # A bitmap of this size takes the child process long to save. The append log stays short,
+    # because one SETBIT creates the bitmap.
+    BALLAST_BITS = 128 << 20
     REWRITTEN = "rewriting finished successfully"
 
     def run(self, run):
