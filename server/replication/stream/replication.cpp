@@ -270,11 +270,18 @@ bool Replication::has_diverged() const {
 
 std::optional<persistence::RdbReplicationInfo> Replication::position() const {
   if (!backlog_->is_active()) return std::nullopt;
-  // The position of a leader states database 0. After a snapshot for replicas, the leader writes
-  // SELECT before the next command of the stream.
-  const auto database = is_replica() ? feed_->database() : 0;
-  return persistence::RdbReplicationInfo{
-      database, ids().id, static_cast<int64_t>(backlog_->end_offset()), stream_is_foreign_};
+  persistence::RdbReplicationInfo here{.stream_database = feed_->database(),
+                                       .id = ids().id,
+                                       .offset = static_cast<int64_t>(backlog_->end_offset()),
+                                       .is_foreign = stream_is_foreign_};
+  if (is_replica()) return here;
+  parts_.journal.look_at_ends([&](uint64_t /*log_end*/, std::optional<unsigned> database) {
+    here.offset = static_cast<int64_t>(backlog_->end_offset());
+    // If no command in the stream has selected a database yet, the next command will select its
+    // own.
+    here.stream_database = database.value_or(0);
+  });
+  return here;
 }
 
 }  // namespace server

@@ -141,6 +141,33 @@ class RedisReplicaTest(LeaderTest):
         with replica.connect() as client:
             wait_until(lambda: sorted(client.call("KEYS", "*")) == [b"a", b"c"], what="keys")
 
+    def test_killed_leader_continues_in_its_database(self):
+        """After its snapshot, the leader writes to database 3 without another SELECT."""
+        directory = tempfile.mkdtemp(prefix="bloomery-test-")
+        self.addCleanup(shutil.rmtree, directory)
+        options = ("--appendonly", "no", "--save", "")
+        leader = self.start_leader(*options, directory=directory)
+        replica = self.start_leader(*options, "--replicaof", f"127.0.0.1 {leader.port}")
+        with leader.connect() as client, replica.connect() as other:
+            wait_until(lambda: info(other)["master_link_status"] == "up", "the link")
+            client.call("SELECT", 3)
+            client.call("SET", "a", "1")
+            wait_until(lambda: client.call("SAVE") == b"OK", "the end of the full sync's child")
+            client.call("SET", "b", "2")
+            other.call("SELECT", 3)
+            wait_until(lambda: other.call("GET", "b") == b"2", "the replica's copy")
+            leader.crash()
+            other.call("REPLICAOF", "NO", "ONE")
+            again = self.start_leader(
+                *options, "--replicaof", f"127.0.0.1 {replica.port}", directory=directory
+            )
+            with again.connect() as client:
+                wait_until(lambda: info(client)["master_link_status"] == "up", "the link")
+                self.assertEqual(info(other, "stats")["sync_partial_ok"], "1")
+                self.assertEqual(client.call("GET", "b"), None)
+                client.call("SELECT", 3)
+                self.assertEqual(client.call("GET", "b"), b"2")
+
 
 class CliTest(LeaderTest):
     def test_rdb(self):

@@ -63,6 +63,14 @@ TEST_F(ReplicationTest, RecordsChangesOnceItHasABacklog) {
   EXPECT_EQ(replication_.ids().id, second_id);
 }
 
+TEST_F(ReplicationTest, PositionOfALeaderNamesItsDatabase) {
+  replication_.begin_backlog();
+  EXPECT_EQ(replication_.position()->stream_database, 0);
+  run({"SELECT", "3"});
+  run({"SET", "a", "1"});
+  EXPECT_EQ(replication_.position()->stream_database, 3);
+}
+
 TEST_F(ReplicationTest, EndOfTheBacklogIsAnotherHistory) {
   replication_.begin_backlog();
   run({"SET", "a", "1"});
