@@ -25,7 +25,7 @@ class WindowRotations : public testing::Test {
   static std::unique_ptr<ScalableFilter> make(WindowUnit unit) {
     core::bloom::FilterParameters parameters;
     parameters.window = {.length = 10'000, .unit = unit, .generations = 4};
-    return std::move(*ScalableFilter::create(parameters, core::UnlimitedMemory(), kBeginMs));
+    return *ScalableFilter::create(parameters, core::UnlimitedMemory(), kBeginMs);
   }
   std::string journalled() {
     std::string bytes;

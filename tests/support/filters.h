@@ -55,7 +55,7 @@ inline FilterParameters parameters(LayoutId layout, uint64_t capacity, double er
 inline std::unique_ptr<ScalableFilter> make(const FilterParameters& parameters,
                                             std::string_view prefix, int item_count) {
   const core::UnlimitedMemory budget;
-  auto filter = std::move(*ScalableFilter::create(parameters, budget));
+  auto filter = *ScalableFilter::create(parameters, budget);
   for (int i = 0; i < item_count; ++i) filter->add(fmt::format("{}:{}", prefix, i), budget);
   return filter;
 }

@@ -60,7 +60,7 @@ FilterOwner reassembled(const ScalableFilter& filter) {
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     const LayerInfo info = filter.layer_info(i);
     parts.push_back({info.geometry, info.capacity, info.item_count, info.error_rate,
-                     std::move(*filter.layer_bits(i).clone())});
+                     *filter.layer_bits(i).clone()});
   }
   auto made = ScalableFilter::assemble(filter.parameters(), std::move(parts));
   EXPECT_TRUE(made) << made.error().message;
@@ -262,7 +262,7 @@ TEST(DeletableFilterLayersTest, RemovalWithoutEffectDropsNoLayer) {
   for (size_t i = 0; i < 2; ++i) {
     const LayerInfo info = grown->layer_info(i);
     parts.push_back({info.geometry, info.capacity, i == 0 ? 0 : info.item_count, info.error_rate,
-                     std::move(*grown->layer_bits(i).clone())});
+                     *grown->layer_bits(i).clone()});
   }
   const auto filter = ScalableFilter::assemble(parameters, std::move(parts)).value();
   const auto before = filter->clone();

@@ -48,7 +48,7 @@ FilterParameters window_parameters(const WindowShape& shape) {
 }
 
 WindowedPtr make_window(const WindowShape& shape) {
-  return std::move(*ScalableFilter::create(window_parameters(shape), kAnyMemory, kBegin));
+  return *ScalableFilter::create(window_parameters(shape), kAnyMemory, kBegin);
 }
 
 // Performs the due rotation, as a leader does before an add.
@@ -399,7 +399,7 @@ TEST(WindowedFilter, BudgetIsCheckedForAllGenerations) {
 TEST(WindowedFilter, FullFixedGenerationWaitsForRotation) {
   FilterParameters parameters = window_parameters({.capacity = 40});
   parameters.expansion = 0;
-  const auto filter = std::move(*ScalableFilter::create(parameters, kAnyMemory, kBegin));
+  const auto filter = *ScalableFilter::create(parameters, kAnyMemory, kBegin);
   for (int i = 0; i < 10; ++i)
     ASSERT_EQ(filter->add(fmt::format("{}", i), kAnyMemory), AddOutcome::kAdded);
   EXPECT_EQ(filter->add("more", kAnyMemory), AddOutcome::kFull);

@@ -32,7 +32,7 @@ std::vector<std::string> items_with_duplicates(size_t count, uint64_t different,
 
 std::unique_ptr<ScalableFilter> one_by_one(const FilterParameters& parameters,
                                            const std::vector<std::string>& items) {
-  auto filter = std::move(*ScalableFilter::create(parameters, kUnlimitedBulk));
+  auto filter = *ScalableFilter::create(parameters, kUnlimitedBulk);
   for (const std::string& item : items) filter->add(item, kUnlimitedBulk);
   return filter;
 }
@@ -40,7 +40,7 @@ std::unique_ptr<ScalableFilter> one_by_one(const FilterParameters& parameters,
 std::unique_ptr<ScalableFilter> at_once(const FilterParameters& parameters, unsigned threads,
                                         size_t piece_size, const std::vector<std::string>& items) {
   ThreadTeam team(threads);
-  auto bulk = std::move(*BulkFilter::create(parameters, kUnlimitedBulk, team));
+  auto bulk = *BulkFilter::create(parameters, kUnlimitedBulk, team);
   const ItemHasher hash = bulk->hasher();
   std::vector<ItemHash> hashes;
   for (const std::string& item : items) hashes.push_back(hash(item));
@@ -52,7 +52,7 @@ std::unique_ptr<ScalableFilter> at_once(const FilterParameters& parameters, unsi
     rest = rest.subspan(piece.size());
   }
   const uint64_t item_count = bulk->item_count();
-  auto filter = std::move(*bulk->finish());
+  auto filter = *bulk->finish();
   EXPECT_EQ(filter->item_count(), item_count);
   return filter;
 }
@@ -121,8 +121,7 @@ TEST_P(BulkFilterTest, InsufficientMemoryIsAnError) {
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("Insufficient memory"), std::string::npos);
 
-  auto bulk =
-      std::move(*BulkFilter::create(filters::parameters(GetParam(), 5000, 0.01), little, team));
+  auto bulk = *BulkFilter::create(filters::parameters(GetParam(), 5000, 0.01), little, team);
   const ItemHasher hash = bulk->hasher();
   std::vector<ItemHash> hashes;
   for (const std::string& item : items_with_duplicates(20000, 1 << 30, 4)) {

@@ -87,7 +87,7 @@ class FilterFileTest : public testing::TestWithParam<core::bloom::LayoutId> {
   core::Result<FilterFileFigures> build(const FilterFileRequest& request, ItemStream& items) {
     return build_filter_file({disk_, kUnlimitedBuild, team_}, items, request);
   }
-  std::vector<std::string> names() { return std::move(*disk_.list("/data")); }
+  std::vector<std::string> names() { return *disk_.list("/data"); }
 
   VirtualDisk disk_;
   core::ThreadTeam team_{3};
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, FilterFileTest, testing::ValuesIn(filters::kLa
 // Returns the module value of a filter to which the items were added one by one, as in a server.
 std::string served_value(const core::bloom::FilterParameters& parameters,
                          const std::vector<std::string>& items) {
-  auto filter = std::move(*core::bloom::ScalableFilter::create(parameters, kUnlimitedBuild));
+  auto filter = *core::bloom::ScalableFilter::create(parameters, kUnlimitedBuild);
   for (const std::string& item : items) filter->add(item, kUnlimitedBuild);
   std::string bytes;
   ByteWriter writer(bytes);

@@ -57,7 +57,7 @@ std::unique_ptr<ScalableFilter> estimated_filter(int item_count, uint64_t capaci
   const auto a = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "a", item_count);
   const auto b = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "b", item_count);
   const std::array<const ScalableFilter*, 2> both{a.get(), b.get()};
-  return std::move(*core::bloom::unite(both, core::bloom::Overfill::kAllowed));
+  return *core::bloom::unite(both, core::bloom::Overfill::kAllowed);
 }
 
 TEST(BloomeryCodec, EstimatedCountsAreMarkedInEveryForm) {

@@ -25,9 +25,9 @@ std::vector<FilterPtr> some_filters() {
   std::vector<FilterPtr> filters;
   for (const char* name : {"scaled", "nonscaling", "exp4", "empty", "loose"}) {
     const auto payload = vectors::read(fmt::format("redisbloom/dump/{}.bin", name));
-    filters.push_back(std::move(*read_value(payload.substr(1))));
+    filters.push_back(*read_value(payload.substr(1)));
     const auto load = vectors::read(fmt::format("valkey-bloom/load/{}.bin", name));
-    filters.push_back(std::move(*decode_load_payload(load, kMebibyte)));
+    filters.push_back(*decode_load_payload(load, kMebibyte));
   }
   for (const uint32_t expansion : {0U, 1U, 2U}) {
     filters.push_back(make(parameters_of(NativeLayout::kId, 0.01, 20, expansion), "n", 60));

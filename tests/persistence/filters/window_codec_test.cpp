@@ -29,8 +29,7 @@ FilterPtr make_forgetful(const WindowSettings& window, uint32_t expansion = 2) {
   parameters.capacity = 50;
   parameters.expansion = expansion;
   parameters.window = window;
-  auto filter =
-      std::move(*ScalableFilter::create(parameters, filter_forms::kUnlimited, kWindowBegin));
+  auto filter = *ScalableFilter::create(parameters, filter_forms::kUnlimited, kWindowBegin);
   int number = 0;
   for (const int64_t after_ms : {0, 2600, 2700, 8000, 11'000}) {
     if (const auto rotation = filter->window()->rotation_due(kWindowBegin + after_ms))

@@ -75,7 +75,7 @@ class RdbExportTest : public testing::Test {
     EXPECT_TRUE(loaded) << loaded.error().message;
     return snapshots::contents(keyspace);
   }
-  std::vector<std::string> names() { return std::move(*disk_.list("/data")); }
+  std::vector<std::string> names() { return *disk_.list("/data"); }
 
   Keyspace source_{16, 1};
   VirtualDisk disk_;

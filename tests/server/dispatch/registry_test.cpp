@@ -44,7 +44,7 @@ std::string renamed(const Renames& renames, std::unique_ptr<Registry>& registry)
 }
 
 TEST(RegistryTest, FindsNamesInAnyCase) {
-  const auto registry = std::move(*Registry::create(command_families(), {}));
+  const auto registry = *Registry::create(command_families(), {});
   ASSERT_NE(registry->find("get"), nullptr);
   EXPECT_EQ(registry->find("GeT"), registry->find("get"));
   EXPECT_EQ(registry->find("get")->full_name, "get");
@@ -58,7 +58,7 @@ TEST(RegistryTest, FindsNamesInAnyCase) {
 // A replica that runs Redis 7.0 must support all commands that are journalled verbatim. Filter
 // commands are exempt, because only replicas with a module for filters receive them.
 TEST(RegistryTest, NoVerbatimCommandIsNewerThanRedis7) {
-  const auto registry = std::move(*Registry::create(command_families(), {}));
+  const auto registry = *Registry::create(command_families(), {});
   size_t count = 0;
   for (const RegisteredCommand* command : registry->commands()) {
     const bool is_verbatim = command->row->journalled == Journalled::kVerbatim;
@@ -72,7 +72,7 @@ TEST(RegistryTest, NoVerbatimCommandIsNewerThanRedis7) {
 }
 
 TEST(RegistryTest, FollowsContainersToTheirSubcommands) {
-  const auto registry = std::move(*Registry::create(command_families(), {}));
+  const auto registry = *Registry::create(command_families(), {});
   const RegisteredCommand* container = registry->find("CLIENT");
   ASSERT_NE(container, nullptr);
   const RegisteredCommand* list = registry->find_subcommand(*container, "LIST");
@@ -91,7 +91,7 @@ TEST(RegistryTest, FollowsContainersToTheirSubcommands) {
 }
 
 TEST(RegistryTest, EveryContainerHasHelp) {
-  const auto registry = std::move(*Registry::create(command_families(), {}));
+  const auto registry = *Registry::create(command_families(), {});
   for (const RegisteredCommand* command : registry->commands()) {
     if (command->subcommands.empty()) continue;
     EXPECT_NE(registry->find_subcommand(*command, "help"), nullptr) << command->full_name;
@@ -99,7 +99,7 @@ TEST(RegistryTest, EveryContainerHasHelp) {
 }
 
 TEST(RegistryTest, IndicesAreDenseAndNamesUnique) {
-  const auto registry = std::move(*Registry::create(command_families(), {}));
+  const auto registry = *Registry::create(command_families(), {});
   std::set<std::string> names;
   for (size_t i = 0; i < registry->size(); ++i) {
     EXPECT_EQ(registry->at(i).index, i);
@@ -110,7 +110,7 @@ TEST(RegistryTest, IndicesAreDenseAndNamesUnique) {
 }
 
 TEST(RegistryTest, ArityIsExactOrAtLeast) {
-  const auto registry = std::move(*Registry::create(command_families(), {}));
+  const auto registry = *Registry::create(command_families(), {});
   const RegisteredCommand& get = *registry->find("get");
   EXPECT_TRUE(get.arity_fits(2));
   EXPECT_FALSE(get.arity_fits(1));

@@ -487,7 +487,7 @@ class World {
 
 TEST(DurabilityModel, EveryStartFindsAStateThatWasPromised) {
   set_log_level(LogLevel::kNothing);
-  const auto registry = std::move(*Registry::create(command_families(), {}));
+  const auto registry = *Registry::create(command_families(), {});
   if (const uint64_t seed = support::number_of("BLOOMERY_MODEL_SEED", 0)) {
     EXPECT_EQ(World(*registry, seed).run(), "");
     return;
