@@ -123,7 +123,7 @@ class Product {
     parameters.error_rate = error_rate;
     parameters.expansion = 0;
     parameters.layout = layout;
-    filter_ = std::move(ScalableFilter::create(parameters, budget_).value());
+    filter_ = ScalableFilter::create(parameters, budget_).value();
     touch_pages(filter_->mutable_layer_bits(0).bytes());
     hash_ = filter_->hasher();
   }

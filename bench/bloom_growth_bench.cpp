@@ -50,7 +50,7 @@ void print_growth(double tightening_ratio, LayoutId layout, std::string_view nam
   parameters.tightening_ratio = tightening_ratio;
   parameters.layout = layout;
   const core::UnlimitedMemory budget;
-  const auto filter = std::move(ScalableFilter::create(parameters, budget).value());
+  const auto filter = ScalableFilter::create(parameters, budget).value();
   uint64_t added = 0;
   for (const size_t layers : {1, 3, 8, 14}) {
     const uint64_t capacity = ((uint64_t{1} << layers) - 1) * parameters.capacity;

@@ -22,7 +22,7 @@ constexpr uint64_t kAdderSeed = 35;
 const UnlimitedMemory kEnough;
 
 std::unique_ptr<ScalableFilter> make_filter(const FilterParameters& parameters) {
-  return std::move(ScalableFilter::create(parameters, kEnough).value());
+  return ScalableFilter::create(parameters, kEnough).value();
 }
 
 void expect_twins(const ScalableFilter& left, const ScalableFilter& right) {

@@ -103,8 +103,8 @@ TEST_P(BulkFilterTest, EqualsItemsAddedOneByOneWhileItGrows) {
 TEST_P(BulkFilterTest, FullFixedFilterIsAnError) {
   const auto items = items_with_duplicates(20000, 1 << 30, 3);
   ThreadTeam team(2);
-  auto bulk = std::move(
-      *BulkFilter::create(filters::parameters(GetParam(), 5000, 0.01, 0), kUnlimitedBulk, team));
+  auto bulk =
+      *BulkFilter::create(filters::parameters(GetParam(), 5000, 0.01, 0), kUnlimitedBulk, team);
   const ItemHasher hash = bulk->hasher();
   std::vector<ItemHash> hashes;
   for (const std::string& item : items) hashes.push_back(hash(item));
