@@ -41,6 +41,8 @@ class ClusterRestartsTest(ClusterTest):
         for number, ends in enumerate((self.terminate, Process.crash)):
             self.add_items(servers[0], f"before-{number}")
             self.wait_for_items(servers, f"before-{number}")
+            # Only a node whose log ends with its position in the stream can continue the stream.
+            self.wait_for_position(servers[1])
             ends(servers[1])
             self.add_items(servers[0], f"meanwhile-{number}")
             servers[1] = self.start_again(servers[1], 1, *LOG)
@@ -122,6 +124,10 @@ class ClusterRestartsTest(ClusterTest):
         return servers, size
 
     def wait_for_position(self, server):
+        wait_until(
+            lambda: self.field(server, "persistence", "aof_rewrite_in_progress") == "0",
+            "the log's base after the full sync",
+        )
         wait_until(
             lambda: LAST_POSITION.search(self.log_of(server).read_bytes()),
             "the last command in the log has a position",
