@@ -82,9 +82,9 @@ struct NamedParameters {
   core::bloom::FilterParameters parameters;
 };
 
-// Returns the deletable layouts with their names. The layout of regions occurs once for each width
-// in `region_bits`. `region_name` is the format string for the names of these entries, from the
-// layout name and the width.
+// Returns the deletable layouts with their names. A layout with regions occurs once for each width
+// in `region_bits`. `region_name` is a format string: it makes the name of such an entry from the
+// layout's name and the width.
 inline std::vector<NamedParameters> deletable_layouts(std::span<const int> region_bits,
                                                       std::string_view region_name) {
   std::vector<NamedParameters> all;

@@ -221,7 +221,7 @@ class Classic {
   Layer layer_;
 };
 
-// Sums the nanoseconds and items of one operation.
+// Tally: the total time and number of items of all runs of one operation.
 struct Tally {
   double nanoseconds = 0;
   uint64_t items = 0;
@@ -299,10 +299,10 @@ void print_contestant(const Contestant<Filter>& contestant, uint64_t items, doub
   fmt::print("{}\n", figures.hits == count_items(figures.present) ? "" : "  FALSE NEGATIVES");
 }
 
-// Prints how many times faster the native layout is than the classic filter. The first row compares
-// both filters when they are called in the same way. The second row compares the native filter,
-// called in batches as in this server, with the classic filter called in each way. Other servers
-// process items one by one.
+// Prints how many times faster the native layout is than the classic filter. There is one column
+// for each operation and each way to call the classic filter. In the first row, the native filter
+// is called in the same way. In the second row, the native filter is always called in batches, as
+// in this server. Other servers process items one by one.
 void print_ratios(const Figures& native, const Figures& classic) {
   for (const bool against_batches : {false, true}) {
     fmt::print("       {:<43}", against_batches ? "classic / native batch" : "classic / native");

@@ -104,7 +104,9 @@ def start(binary, pin):
 
 
 def print_row(case, costs):
-    """Prints one row of the table. `costs` has the result of costs_in_turns() for each start."""
+    """Prints one row of the table. `costs` has one result of costs_in_turns() for each pair of
+    server processes.
+    """
     name, _, pipeline, _ = case
     before, after = (statistics.median(cost for turns in costs for cost in turns[i])
                      for i in (0, 1))

@@ -211,8 +211,8 @@ class Churn {
     while (live_.size() < count) add();
   }
 
-  // Each round deletes every item and adds a new one. Items that cannot be deleted stay in the
-  // filter.
+  // Deletes each item, and adds a new item after each deletion. Items that cannot be deleted stay
+  // in the filter.
   void round() {
     for (const uint64_t item : std::exchange(live_, {})) {
       stayed_ += filter_->remove(item_hash(hash_, 1, item)) == Removal::kStays;

@@ -123,8 +123,8 @@ def subjects_for(ours, theirs, rate, count):
 
 
 def compare_batches(server, rate, count, options):
-    """Fills a plain and a deletable filter, and measures both in each round. Adds deleted items
-    again.
+    """Fills a plain and a deletable filter. Each round measures both filters, and then adds the
+    deleted items again.
     """
     server.command("FLUSHALL")
     server.command("BF.RESERVE", "plain", str(rate), count, "NONSCALING")

@@ -88,7 +88,7 @@ def forked_by(server):
 
 
 class Sampler:
-    """Samples the throughput of the load: how fast the reply to BF.CARD grows."""
+    """Samples the throughput of the load: how fast the item count that BF.CARD returns grows."""
 
     def __init__(self, server):
         self.server = server

@@ -160,8 +160,8 @@ void fill(std::vector<Entrant>& entrants, uint64_t items) {
 // Ratios by their name, such as "engine/1.03/100000/0.01/add".
 std::vector<std::pair<std::string, double>> figures;
 
-// Best time of each kind of work, among the filters with at most `most_bits` bits per item; 0 if
-// there are none.
+// Returns the lowest median time of each kind of work, among the filters with at most `most_bits`
+// bits per item. Returns 0 for each kind if there is no such filter.
 std::array<double, kWorks> best_times(std::span<Entrant> entrants, double most_bits) {
   std::array<double, kWorks> best{};
   for (Entrant& entrant : entrants) {

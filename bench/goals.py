@@ -94,7 +94,7 @@ GOALS = (
          form="{:.0f}"),
     Goal("idle CPU with 5 M keys that expire in a week", EXPIRY, "idle/share", at_most=0.01,
          form="{:.2%}"),
-    # Redis documents active-expire-effort as 25 % of a processor for 1, and 43 % for 10.
+    # Redis documents that active-expire-effort 1 uses 25 % of a processor, and 10 uses 43 %.
     Goal("CPU of active-expire-effort 1", EXPIRY, "effort/1/share", at_most=0.27,
          form="{:.1%}"),
     Goal("CPU of active-expire-effort 10", EXPIRY, "effort/10/share", at_least=0.35,

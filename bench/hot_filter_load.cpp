@@ -39,7 +39,7 @@ constexpr size_t kRepeats = 8;
 constexpr size_t kItemsPerBatch = 100;
 constexpr time_t kReplyTimeoutSeconds = 30;
 constexpr std::string_view kRandomItem = "????????????";
-// Five letters give 16^5 keys, a little more than a million.
+// Five letters from a to p give 16^5 keys, a little more than a million.
 constexpr std::string_view kRandomKey = ":?????";
 
 [[noreturn]] void fail(std::string_view reason) {
@@ -101,7 +101,7 @@ class Burst {
   std::vector<std::pair<size_t, size_t>> random_;
   // Offset and expected first byte of each reply.
   std::vector<std::pair<size_t, char>> types_;
-  // Offsets of the digits 0 or 1, which count_ones() counts.
+  // Offsets of the reply bytes that are 0 or 1. count_ones() counts the bytes that are 1.
   std::vector<size_t> answers_;
   size_t reply_size_ = 0;
   size_t operations_ = 0;

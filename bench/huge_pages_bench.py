@@ -86,8 +86,8 @@ def fill(server, capacities):
 
 
 def await_collapse(server, capacities, figures):
-    """Waits until the big arrays are in huge pages. Measures the longest PING of each second until
-    then, and of each of as many seconds afterwards.
+    """Waits until the big arrays are in huge pages. Measures the longest PING of each second during
+    this time. Then measures the longest PING of each second for the same time without such moves.
     """
     filled_s = time.monotonic()
     # Smaller arrays stay in small pages, and so does the last part of each array.

@@ -6,8 +6,9 @@ bench/hot_filter_load.cpp generates the loads. `single` alternates BF.EXISTS and
 filter. `keys` alternates SET and GET over a million keys. `madd` sends BF.MADD of 100 items to one
 filter. The pipeline depth is 16 for `single` and `keys`, and 8 for `madd`. An operation is a
 command, or an item of BF.MADD. Machines are noisy, so the servers for all numbers of threads run at
-once, and the load alternates between them. Figures are medians of the rounds. At the end, BF.CARD
-of each filter must equal the number of items that the server reported as new: no add may be lost.
+the same time, and the load alternates between them. Figures are medians of the rounds. At the end,
+BF.CARD of each filter must equal the number of items that the server reported as new: no add may be
+lost.
 
 On a machine with four cores or more, server and load generator run on different cores if enough
 cores remain for the load generator. Otherwise they share all cores. The last column names the limit

@@ -89,8 +89,8 @@ Figures measure(uint8_t generations, uint64_t count) {
   std::vector<bool> was_new;
   uint64_t turns = 0;
   double turn_ns = 0;
-  // Adds the items of two windows, so that the oldest generations have expired. A plain filter gets
-  // the items of one window.
+  // Adds twice as many items as the window holds, so that the oldest generations expire. A plain
+  // filter gets as many items as a window holds.
   const uint64_t pieces = generations == 0 ? 1 : 2 * uint64_t{generations};
   const uint64_t piece = generations == 0 ? count : count / generations;
   for (uint64_t i = 0; i < pieces; ++i) {

@@ -100,7 +100,7 @@ void GlobCompiler::take_member(ByteSet& exact, ByteSet& folded) {
   insert(folded, fold(member[0]));
 }
 
-// Consumes a whole set. A set that is not closed ends with the pattern.
+// Consumes a whole set. A set without a closing ']' extends to the end of the pattern.
 Glob::Element GlobCompiler::take_set() {
   ++at_;
   const bool is_negated = is_at('^');

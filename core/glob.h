@@ -90,7 +90,7 @@ class Glob {
   struct Run {
     uint32_t gap = 0;  // number of arbitrary characters before the run
     uint32_t size : 31 = 0;
-    uint32_t is_plain : 1 = 0;  // true: the run is stored in plain_; false: in elements_
+    uint32_t is_plain : 1 = 0;  // true: plain characters, in plain_; false: in elements_
   };
   // Position at which the elements of a run begin.
   struct Place {

@@ -43,7 +43,7 @@ std::optional<double> parse_double(std::string_view text);
 // Parses a number for INCRBYFLOAT by the rules of parse_double(). Rejects texts of 5 KiB and more.
 std::optional<long double> parse_long_double(std::string_view text);
 
-// The format of INCRBYFLOAT: 17 digits after the point, no exponent, trailing zeros removed.
+// Formats a result of INCRBYFLOAT: 17 digits after the point, no exponent, trailing zeros removed.
 std::string format_long_double(long double value);
 
 // The format of RESP3 doubles: 17 significant digits, "inf", "-inf" or "nan".

@@ -3,8 +3,8 @@
 // Copies and comparisons of byte strings that are mostly short, without a function call.
 //
 // For keys and small values a call of libc's memcpy or memcmp costs several times as much as the
-// work itself. The call costs most if libc uses AVX-512. Up to 32 bytes, a few overlapping words of
-// fixed size suffice.
+// work itself. The call costs most if libc uses AVX-512. Up to 32 bytes are copied or compared as a
+// few machine words, which may overlap.
 //
 // Thread safety: pure functions.
 #pragma once

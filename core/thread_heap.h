@@ -26,8 +26,8 @@ void count_thread_heap();
 uint64_t counted_heap_bytes();
 // Number of counted threads that are alive.
 size_t counted_thread_count();
-// Bytes that the calling thread has allocated, minus those that it has freed, modulo 2^64; nullopt
-// if threads are not counted. Starts counting for the thread if needed.
+// Returns the bytes that the calling thread has allocated, minus the bytes that it has freed,
+// modulo 2^64. Returns nullopt without jemalloc. Starts counting for the thread if needed.
 std::optional<uint64_t> thread_heap_bytes();
 
 }  // namespace core

@@ -140,13 +140,14 @@ class Journal {
   void append_group(const Group& group);
   // write_group() and all functions after it require that mutex_ is held.
 
-  // Writes the group's commands, between MULTI and EXEC if there are two or more. `with_published`
-  // is true for the second sink: it includes the commands of publish_to_replicas().
+  // Appends the group's commands to `out`, between MULTI and EXEC if there are two or more. With
+  // `with_published`, which is true for the second sink only, this includes the commands that were
+  // passed to publish_to_replicas().
   static void write_group(std::string& out, const Group& group, bool with_published,
                           std::optional<unsigned>& selected);
-  // Writes the same bytes to the streams of the append log and of the second sink. The argument of
-  // `write` is the database that is selected in both streams, or nullopt if the streams differ.
-  // `write` sets its argument to the database that its bytes select.
+  // Writes the same bytes to the streams of the append log and of the second sink. write(selected)
+  // appends the bytes. `selected` is the database that is selected in both streams, or nullopt if
+  // the streams differ. write() sets it to the database that is selected after the new bytes.
   template <class Write>
   void write_to_both(Write&& write) {
     auto selected = database_ == second_sink_database_ ? database_ : std::nullopt;

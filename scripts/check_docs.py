@@ -34,8 +34,8 @@ NOT_OPTIONS = {
     "etcd-server", "etcd-client", "prometheus-redis-exporter",
     # These words are names of threads.
     "huge-pages", "append-log", "cluster-role", "cluster-file",
-    # These words are fields of CLIENT LIST, snapshots and INFO, values of INFO fields, latency
-    # events, and options of Sentinel.
+    # These words are fields of CLIENT LIST, AUX fields of snapshots, fields or values of INFO,
+    # latency events, or options of Sentinel.
     "tot-mem", "tot-net-in", "tot-net-out", "tot-cmds", "lib-name", "lib-ver", "aof-write",
     "redis-ver", "redis-bits", "used-mem",
     "repl-stream-db", "repl-id", "repl-offset", "aof-base", "bloomery-ver",

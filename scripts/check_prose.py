@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Finds English that is hard to read in the whole tree, and says how to rewrite it.
+"""Searches the whole tree for English that is hard to read, and says how to rewrite it.
 
 Usage: check_prose.py [BASE] [--update | --all] [--root DIR]
   BASE      the commit before the change

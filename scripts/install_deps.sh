@@ -99,7 +99,7 @@ candidate() {
   apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: //p' | grep -v '^(none)$' || true
 }
 
-# Ends the script with an error that names the argument as missing on this system.
+# Prints that this system does not offer $1, and ends the script.
 unsupported() {
   local system
   system=$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)

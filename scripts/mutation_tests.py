@@ -179,7 +179,9 @@ class SystemTests:
         ]  # fmt: skip
 
     def measure(self):
-        """Runs all tests without a mutation, and removes the tests that fail."""
+        """Runs all tests without a mutation, and measures their times. Later runs exclude the tests
+        that fail here.
+        """
         for test in self._failing(self.tests, stop_at_first=False):
             print(f"fails without a mutation, skipped: system.{test.name}", flush=True)
             self.tests.remove(test)

@@ -17,7 +17,8 @@ TEXT_WORDS_MIN = 3
 # Matches a line that starts a new block. Such a line is an entry of a list, a row of a table, or
 # part of a drawing or of an indented usage text.
 BREAKS = re.compile(r"^(?:[-*+|>#=]|\d+[.)] |\s{2,}|[A-Z][A-Za-z ]{2,20}: )|^\W*$")
-# Python tokens that are layout within a statement, and tokens after which a new statement begins.
+# Python tokens that may occur anywhere without being part of a statement, and tokens after which a
+# new statement begins.
 LAYOUT_TOKENS = (tokenize.NL, tokenize.COMMENT)
 STATEMENT_TOKENS = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 SHELL_COMMENT = re.compile(r"(?:^|\s)#(?!!)\s?(.*)$")

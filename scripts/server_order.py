@@ -51,8 +51,8 @@ LIBRARIES = read_libraries(CMAKE.read_text(encoding="utf-8"))
 
 
 def place_of(path):
-    """Returns (library, folder) of a file in server/. The folder is the innermost one around the
-    file that INSIDE lists, or "" if INSIDE lists none.
+    """Returns (library, folder) of a file in server/. The folder is the innermost folder of INSIDE
+    that contains the file; "" if there is none.
     """
     library, folder = path.parts[1], "/".join(path.parts[2:-1])
     order = INSIDE.get(library, ())

@@ -104,8 +104,8 @@ class Run:
         return self.finish(started)
 
     def finish(self, build):
-        """Waits until a started build has ended. The wait is a part of the tier. Returns whether
-        the build succeeded."""
+        """Waits until a started build has ended, and reports the wait as a part of the tier.
+        Returns whether the build succeeded."""
         with self.part(f"build {build.preset}"):
             output = build.wait()
             if output is not None:
@@ -214,8 +214,8 @@ class NodePackages:
         self._process = subprocess.Popen(["scripts/install_node_packages.sh"], cwd=ROOT)
 
     def wait(self, run):
-        """Waits for the end of the installation. The wait is a part of the tier. Returns whether
-        the installation succeeded.
+        """Waits until the installation ends. The tier counts the wait as one of its parts.
+        Returns whether the installation succeeded.
         """
         with run.part("Node packages"):
             code = self._process.wait()

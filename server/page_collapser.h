@@ -4,8 +4,8 @@
 // by one.
 //
 // After each piece the thread pauses for nine times as long as the piece took. So it uses about a
-// tenth of a processor. It takes no lock of the keyspace. A client that touches the piece meanwhile
-// waits until the kernel has copied it.
+// tenth of a processor. It takes no lock of the keyspace. A client that touches a piece during its
+// move waits until the kernel has copied the piece.
 //
 // Invariants: the thread starts when the option is `auto` for the first time. A forked child has no
 // such thread.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Contestant: the interface through which engine_bench measures the filter of any library. Its
-// members hash the items.
+// functions take items, not hashes, so measured times include hashing.
 //
 // Thread safety: none.
 #pragma once

@@ -49,12 +49,12 @@ int64_t read_field(std::span<const uint8_t> bytes, FieldType type, uint64_t bit_
 // Stores the low `type.bits` bits of `value`. REQUIRES: the field lies within the bytes.
 void write_field(std::span<uint8_t> bytes, FieldType type, uint64_t bit_offset, int64_t value);
 
-// The value that SET stores for `value`; nullopt if `value` does not fit the field and the overflow
-// is kFail.
+// Returns the value that SET stores for `value`. Returns nullopt if `value` does not fit the field
+// and the overflow is kFail.
 std::optional<int64_t> fit_value(FieldType type, int64_t value, Overflow overflow);
 
-// The value that INCRBY stores in a field that holds `value`. Returns nullopt if `value` plus
-// `increment` does not fit the field and the overflow is kFail. REQUIRES: `value` fits the field.
+// Returns the value that INCRBY stores in a field that holds `value`. Returns nullopt if the sum
+// does not fit the field and `overflow` is kFail. REQUIRES: `value` fits the field.
 std::optional<int64_t> increment_value(FieldType type, int64_t value, int64_t increment,
                                        Overflow overflow);
 

@@ -85,7 +85,8 @@ class ScalableFilter::Adder {
  private:
   bool refreshes() const { return filter_.window()->settings().refreshes; }
 
-  // Number of items that the newest generation of a window of items still accepts.
+  // Returns the number of items that the newest generation still accepts; the largest uint64_t
+  // if the window's length is a time.
   uint64_t generation_room() const {
     const Window& window = *filter_.window();
     if (!window.settings().counts_items()) return std::numeric_limits<uint64_t>::max();
@@ -94,15 +95,16 @@ class ScalableFilter::Adder {
     return quota - std::min(count, quota);
   }
 
-  // Starts the next generation of a window of items. Returns false if the allocation fails.
+  // Starts the next generation of a window that counts items. Returns false if the allocation
+  // fails.
   bool rotate_by_items() {
     const Window& window = *filter_.window();
     const uint64_t next = window.newest().ordinal + 1;
     return filter_.rotate({next, window.start_of(next)});
   }
 
-  // True if adding the item would not change the window, because the item is already in one of the
-  // layers that an add checks.
+  // Returns whether an add of the item would not change the window. This is so if one of the layers
+  // that an add checks already has the item.
   template <class Layout>
   bool is_add_without_effect(ItemHash hash) const {
     const std::span<const Layer> all = filter_.layers();

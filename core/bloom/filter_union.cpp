@@ -143,7 +143,7 @@ double items_within(double estimate, uint64_t most, uint64_t sum) {
   return std::clamp(estimate, lower, upper);
 }
 
-// One layer of the union.
+// A layer of the union, and whether its item count is an estimate.
 struct UnitedLayer {
   LayerParts parts;
   bool is_estimated = false;

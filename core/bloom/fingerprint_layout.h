@@ -6,7 +6,7 @@
 //
 // The contract: each removal may undo one insertion that returned kAdded. An item whose insertion
 // returned kAdded is found until it is removed. Removing an item that was never added may remove
-// another item's fingerprint. That is an error of the caller that the table cannot detect.
+// another item's fingerprint. Callers must avoid this error, because the table cannot detect it.
 //
 // Invariants: in Geometry, hash_count is the number of slots per bucket, cell_bits the bits per
 // fingerprint, and lines_per_lookup is 2. A slot of zeros is free. Buckets i and j are a pair for
@@ -69,7 +69,8 @@ struct FingerprintLayout {
   // Number of slots of the whole table.
   static uint64_t slot_count(const Geometry& geometry);
 
-  // Fill ratio, computed from the item count, because deletions leave no residue.
+  // Ratio of used slots. Each item uses one slot, which its deletion frees. So the item count is
+  // the number of used slots.
   static double fill_now(const uint64_t* /*words*/, const Geometry& geometry, uint64_t item_count) {
     return static_cast<double>(item_count) / static_cast<double>(slot_count(geometry));
   }
@@ -117,8 +118,8 @@ struct FingerprintLayout {
     }
     return fingerprint_kernels().remove(words, geometry, hash) ? Removal::kGone : Removal::kAbsent;
   }
-  // Removes the items whose outcome is kAbsent, and sets their outcome to kGone. Returns the number
-  // of items removed.
+  // Tries to remove each item whose outcome so far is kAbsent. Sets the outcome of each removed
+  // item to kGone. Returns the number of items removed.
   static uint64_t remove_group(uint64_t* words, const Geometry& geometry,
                                std::span<const ItemHash> hashes, std::span<Removal> outcomes) {
     return fingerprint_kernels().remove_group(words, geometry, hashes, outcomes);

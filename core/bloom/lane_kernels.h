@@ -37,7 +37,8 @@ class LaneWalk {
   uint64_t line_count_;
 };
 
-// Bit index in the line of the bit that an item has in `lane`, if the lane is in the item's set.
+// Returns the index within the line of the item's bit in `lane`. The item has a bit there only if
+// `lane` is in its set of lanes.
 uint32_t lane_bit(uint64_t positions, unsigned lane);
 // Rotation of the item's set of lanes.
 inline unsigned lane_rotation(uint64_t positions) {

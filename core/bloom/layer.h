@@ -50,7 +50,7 @@ class Layer {
   uint64_t capacity() const { return capacity_; }
   uint64_t item_count() const { return item_count_; }
   bool is_full() const { return item_count_ >= capacity_; }
-  // Number of items until the layer is full.
+  // Returns how many more items the layer can get until it is full.
   uint64_t room() const { return capacity_ - std::min(capacity_, item_count_); }
   Geometry geometry() const {
     return {bits_.bit_count(), hash_count_, lines_per_lookup_, is_rounded_, cell_bits_};

@@ -68,10 +68,10 @@ concept AddOnlyLayout =
   { Layout::mark_group(words, geometry, hashes, found) } -> std::same_as<uint64_t>;
 };
 
-// The members of a layout with deletion, which replace mark(). Contract: each removal may undo one
-// insertion that returned kAdded. An item whose insertion returned kAdded is found until it is
-// removed. Removing an item that was never added may remove another item. That is an error of the
-// caller that the layout cannot detect.
+// The members of a layout with deletion, which replace mark(). Contract: the caller removes an item
+// at most once for each insertion that returned kAdded. Then an item whose insertion returned
+// kAdded is found until it is removed. If the caller removes an item that was never added, another
+// item may be removed instead. The layout cannot detect this error.
 //
 // All members are deterministic: the same calls give the same bytes. An insertion without room does
 // not change the array. A removal that returns kAbsent or kStays does not change the array either.

@@ -111,7 +111,7 @@ class Avx2Mask {
 
   // Sets the mask's bit whose index is in the lowest nine bits of `positions`.
   BLOOMERY_AVX2 void add(uint64_t positions) {
-    // A shift by more than 63 gives zero, so each position sets a bit in its own word only.
+    // An AVX2 shift by more than 63 gives zero, so each position sets a bit in its own word only.
     const __m256i one = _mm256_set1_epi64x(1);
     const __m256i low_starts = _mm256_setr_epi64x(0, 64, 128, 192);
     const __m256i high_starts = _mm256_setr_epi64x(256, 320, 384, 448);

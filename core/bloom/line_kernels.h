@@ -65,13 +65,13 @@ struct LineKernels {
 };
 
 const LineKernels& portable_line_kernels();
-// Returns null if the processor or the compiler does not support AVX2.
+// Returns the kernels that use AVX2; null if the processor or the compiler does not support it.
 const LineKernels* avx2_line_kernels();
-// The best kernels for the processor.
+// Returns the fastest kernels that the processor supports.
 const LineKernels& line_kernels();
 
-// The members of line_kernels() that handle a single item. Callers call them directly: a call
-// through a pointer and a geometry in memory would take longer than checking the item's bits.
+// These functions do the same as `check` and `mark` of line_kernels(). A call through a function
+// pointer, with the geometry in memory, would take longer than checking the item's bits.
 bool check_line_item(const uint64_t* words, LineShape shape, ItemHash hash);
 bool mark_line_item(uint64_t* words, LineShape shape, ItemHash hash);
 

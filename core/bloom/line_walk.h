@@ -40,7 +40,7 @@ class LineWalk {
 
   // Index of the current line's first word.
   uint64_t word_index() const { return line_word_index(place_, line_count_); }
-  // The item's bit positions in the line, nine bits each, lowest first.
+  // Returns the item's bit positions in the line: nine bits each, the first in the lowest bits.
   uint64_t positions() const {
     uint64_t mixed = pattern_;
     mixed = (mixed ^ (mixed >> 32)) * 0xD6E8FEB86659FD93;
@@ -103,8 +103,9 @@ template <class Line>
   return has_changed;
 }
 
-// Prefetch distance in lines. It suffices for the miss buffers of a core, which compares some lines
-// while other lines are loaded. Prefetching all lines first would leave the core waiting.
+// Prefetch distance in lines. This distance keeps a core's miss buffers busy: the core compares
+// some lines while other lines are loaded. If all lines were prefetched before the first
+// comparison, the core would wait for them.
 inline constexpr size_t kLinesAhead = 40;
 
 // Index of an item in a group. It is not a byte type: a byte may alias any object, so the compiler

@@ -29,8 +29,8 @@ uint64_t lookup_lines(const Geometry& geometry) {
 
 double estimated_items(const Geometry& geometry, double fill_ratio) {
   const double bits = static_cast<double>(geometry.bit_count);
-  // A full array has no finite estimate. It is treated as an array with one clear bit, which has
-  // the largest possible estimate.
+  // For a full array the estimate would be infinite. So a full array is treated as an array with
+  // one clear bit, which gives the largest finite estimate.
   const double share = std::min(fill_ratio, (bits - 1) / bits);
   return -bits / geometry.hash_count * std::log1p(-share);
 }

@@ -157,7 +157,7 @@ struct FilterParameters {
   uint8_t region_bits = 0;
   // The growth factor that RedisBloom stores for a filter that never grows. It has no effect.
   uint16_t idle_growth = kUsualIdleGrowth;
-  // Set for a union if its item count was estimated from the bits.
+  // True for a union whose item count was estimated from the bits.
   bool item_count_is_estimated = false;
   // Window of a filter that drops its oldest items. The error rate and the capacity of such a
   // filter apply to the whole window.
@@ -187,8 +187,8 @@ struct Geometry {
   // Number of bits. Some layouts compute bit indices modulo this number.
   uint64_t bit_count = 0;
   uint16_t hash_count = 0;
-  // Independent cache lines over which the hash_count bits are spread; 0 if the layout has no
-  // lines.
+  // Number of independent cache lines over which the hash_count bits are spread; 0 if the layout
+  // has no lines.
   uint8_t lines_per_lookup = 0;
   // redisbloom only: bit_count was rounded up to a power of two.
   bool is_rounded = false;
@@ -212,7 +212,7 @@ struct ArrayFigures {
   // Number of items that would give the fill ratio `fill_ratio`.
   double items = 0;
   double error_rate = 0;
-  // Share of items whose deletion returns kStays.
+  // Share of items that cannot be deleted, because their deletion would affect other items.
   double residue = 0;
 };
 // Computes the statistics of a layer's array. Returns nullopt for layouts without deletion. Takes
@@ -227,9 +227,9 @@ std::optional<double> array_fill_ratio(LayoutId layout, const ArrayView& array,
 std::optional<double> predicted_residue(LayoutId layout, const Geometry& geometry,
                                         double item_count);
 
-// Arrays below this size are probably in the core's own cache while their filter is used. Such
-// arrays are the older layers of a filter that has grown. Prefetching from these layers would cost
-// as much as the lookup itself.
+// Arrays below this size are not prefetched. While a filter is used, its small arrays (the older
+// layers of a filter that has grown) are probably in the core's own cache. A prefetch would cost as
+// much as the lookup itself.
 inline constexpr uint64_t kCachedBytes = 256 << 10;
 // Maximum number of arrays in which a group of items is looked up at once.
 inline constexpr size_t kGroupArrays = 16;
@@ -237,7 +237,7 @@ inline constexpr size_t kGroupArrays = 16;
 // Cache lines that a lookup touches, if no two probes share a line by chance.
 uint64_t lookup_lines(const Geometry& geometry);
 
-// Number of different items added, estimated from the share of set bits alone (Swamidass, Baldi
+// Estimates the number of different items added from the share of set bits alone (Swamidass, Baldi
 // 2007).
 double estimated_items(const Geometry& geometry, double fill_ratio);
 
@@ -270,11 +270,12 @@ inline uint64_t live_generations(const FilterParameters& parameters) {
 // Returns a copy of the parameters in which the fields that the layout ignores have their defaults.
 FilterParameters without_unused(FilterParameters parameters);
 
-// Ratio of the filter's series of error rates; 0 if that series is not geometric.
+// Returns the tightening ratio: the error rate of a layer divided by that of the layer before.
+// Returns 0 if the layout has no constant ratio.
 double tightening_ratio_of(const FilterParameters& parameters);
 
-// Error rate of layer `index` of a filter, or of a generation of a filter with a window; 0 if it
-// underflows.
+// Returns the error rate of layer `index` of the filter. If the filter has a window, `index` is
+// the layer's index in its generation. Returns 0 if the rate underflows.
 double layer_error_rate(const FilterParameters& parameters, uint32_t index);
 
 // True if `rate` is valid as an error rate or a tightening ratio.
@@ -292,7 +293,8 @@ std::optional<LayerPlan> plan_first_layer(const FilterParameters& parameters);
 std::optional<LayerPlan> plan_next_layer(const FilterParameters& parameters, uint32_t index,
                                          const LayerPlan& last);
 
-// Bytes of the bit array of a new filter; the largest uint64_t if the filter cannot exist.
+// Returns the size in bytes of the bit array of a new filter; the largest uint64_t if the filter
+// cannot exist.
 uint64_t planned_bytes(const FilterParameters& parameters);
 
 enum class ScalingLimit : uint8_t { kNone, kMemory, kErrorRate };

@@ -60,7 +60,7 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
                                 double last_rate) {
     return last_rate * kRow.own_tightening;
   }
-  // Memory of a filter by the formula of RedisBloom's module.
+  // Returns the memory of a filter, computed by RedisBloom's formula.
   static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
     return 32 + 64 * layer_count + bits_bytes;
   }

@@ -16,7 +16,8 @@ namespace {
 enum CountWord : size_t { kOnes, kOnesMax, kFlags, kCountWords };
 constexpr uint64_t kCountBits = 64 * kCountWords;
 
-// Number of item bits of a line, indexed by r, the number of bits per region.
+// Number of bits of a line that items can set, indexed by r, the number of bits per region. The
+// other bits of the line are flags.
 constexpr auto kItemBits = [] {
   std::array<uint16_t, kMaxRegionBits + 1> item_bits{};
   for (unsigned r = 0; r <= kMaxRegionBits; ++r) {

@@ -8,15 +8,15 @@
 // removed: let every such item own its k bits. In a region whose flag is clear, each set bit has
 // exactly one owner, and each clear bit has none. An insertion preserves this: it sets the clear
 // bits, and sets the flags of the regions of the bits that were set before. A removal preserves it:
-// it clears the bits that only the removed item owns, and leaves regions whose flag is set as they
-// are. A flag is never cleared. So a bit that a removal clears belongs to no other item. An item
+// it clears the bits that only the removed item owns, and does not change regions whose flag is
+// set. A flag is never cleared. So a bit that a removal clears belongs to no other item. An item
 // cannot be removed if the flags of all its regions are set.
 //
 // Invariants: geometry.cell_bits is r. A line has D = 512 r / (r + 1) item bits, rounded down,
 // followed by one flag for each of its regions. So an item's flags are in lines that a lookup
-// touches anyway. Three words follow the last line: the number of set bits, the maximum of this
-// number, and the number of flags set. When the number of set bits reaches its maximum, the layer
-// is full for any item count. Bits that removals leave behind increase the error rate like all
+// touches anyway. Three words follow the last line: the number of set bits, the limit on this
+// number, and the number of set flags. When the number of set bits reaches the limit, the layer is
+// full, whatever its item count. Bits that removals leave behind increase the error rate like all
 // other set bits.
 // Thread safety: check() calls may run in parallel; insertions and removals need exclusive access
 // to the array.
@@ -67,20 +67,21 @@ struct RegionLayout {
     return layer_error_rate(parameters, index);
   }
   static bool is_valid(const Geometry& geometry);
-  // Error rate of a filter without removals.
+  // Returns the predicted error rate of a layer from which no item was removed.
   static double predicted_error(const Geometry& geometry, uint64_t item_count);
   static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
     return NativeLayout::accounted_bytes(layer_count, bits_bytes);
   }
-  // Predicted probability that a given item cannot be removed, if no item was removed before. After
-  // removals the probability is higher, because removals do not clear flags.
+  // Predicts the probability that a given item cannot be removed, if no item was removed before.
+  // After removals the probability is higher, because removals do not clear flags.
   static double predicted_residue(const Geometry& geometry, double item_count);
   // Computes the fill ratio from the number of set bits. The item count would give a wrong ratio
   // after removals, which may leave bits behind.
   static double fill_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double items_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double error_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
-  // Present share of the items that cannot be removed. The computation takes about a millisecond.
+  // Returns the share of the items that cannot be removed at present. The computation takes about a
+  // millisecond.
   static double residue_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   // True if the three counters after the last line agree with the bits of the lines. Reads the
   // whole array except untouched pages.

@@ -123,9 +123,9 @@ class ScalableFilter {
   const Window* window() const { return is_chain() ? chain_->window.get() : nullptr; }
   // Items counted in a generation of the window; index 0 is the oldest.
   uint64_t generation_item_count(size_t index) const;
-  // Carries out a rotation of a window of time, before the add that follows it. Windows of items
-  // rotate by themselves. Returns false, with nothing changed, if the rotation is invalid now or if
-  // the allocation fails. REQUIRES: window() != nullptr.
+  // Rotates a window of time. If a rotation is due, this must be called before the next add. A
+  // window of items needs no call, because an add rotates it. If the rotation is invalid now or the
+  // allocation fails, changes nothing and returns false. REQUIRES: window() != nullptr.
   bool rotate(const WindowRotation& rotation);
   // Returns the layers that rotations and deletions have dropped since the last call, or null. The
   // caller frees them where no client waits.
@@ -139,9 +139,10 @@ class ScalableFilter {
   uint64_t item_count() const;
   uint64_t capacity() const;
   size_t layer_count() const { return layers().size(); }
-  // Accounted memory, as counted by accounted_bytes().
+  // Returns the filter's memory: accounted_bytes(), plus the memory of the window if the filter has
+  // one.
   uint64_t size_bytes() const;
-  // Returns the bytes of the next layer's array; nullopt if the filter cannot grow.
+  // Returns the size of the next layer's array in bytes; nullopt if the filter cannot grow.
   std::optional<uint64_t> next_layer_bytes() const;
 
   // Returns the statistics of a layer. Layer 0 is the oldest.

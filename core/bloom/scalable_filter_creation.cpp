@@ -18,7 +18,7 @@ constexpr uint16_t kMaxHashCount = 2048;
 // Largest growth factor (EXPANSION) that a filter can store without a ScalableFilter::Chain.
 constexpr uint32_t kSingleExpansionMax = std::numeric_limits<uint16_t>::max();
 
-// True if all parameters that only a ScalableFilter::Chain can store have their defaults.
+// Returns whether the parameters can be stored without a ScalableFilter::Chain.
 bool is_usual(const FilterParameters& parameters) {
   FilterParameters usual;
   usual.error_rate = parameters.error_rate;

@@ -16,9 +16,9 @@ int64_t clamped(int64_t position) {
 // Maximum ordinal of a generation. Up to this ordinal, positions stay in range, and the product of
 // an ordinal and the window's length does not overflow.
 uint64_t ordinal_max(const WindowSettings& settings) {
-  // If the grid was never moved, positions up to kPositionMax need only a quarter of the ordinals
-  // up to the maximum. The larger ordinals are reserved for grids that were moved back: moving a
-  // grid does not reduce its ordinals.
+  // A grid that was never moved reaches kPositionMax at a quarter of this maximum. The larger
+  // ordinals are for grids that were moved back when the clock jumped back: a move does not reduce
+  // the ordinals.
   return (4 * static_cast<uint64_t>(Window::kPositionMax) / settings.length + 1) *
          settings.generations;
 }

@@ -46,10 +46,11 @@ struct WindowRotation {
 
 class Window {
  public:
-  // Largest position: milliseconds far after any clock, and more items than any filter gets.
+  // Largest position. In milliseconds it is more than 100,000 years. No filter gets as many items.
   static constexpr int64_t kPositionMax = int64_t{1} << 52;
-  // The filter does not grow if its window has this number of layers. So in a valid window, the
-  // generations up to the newest one with several layers have at most this number together.
+  // A filter does not grow while its window has this number of layers. Only growth gives a
+  // generation several layers. So in a valid window, this generation and all older ones have at
+  // most this number of layers together.
   static constexpr uint32_t kGrownLayersMax = kMaxLayers - 1;
 
   struct Generation {
@@ -80,8 +81,8 @@ class Window {
   uint64_t newest_quota() const {
     return static_cast<uint64_t>(next_start() - start_of(newest_ordinal()));
   }
-  // Number of layers, from the oldest on, that belong to expired generations. 0 for windows of
-  // items, which rotate immediately.
+  // Number of layers, from the oldest on, that belong to expired generations. Always 0 if the
+  // window counts items, because an add then rotates the window itself.
   size_t layers_over_at(int64_t now_ms) const {
     return now_ms < first_end_ ? 0 : count_layers_over(now_ms);
   }
@@ -91,7 +92,8 @@ class Window {
   // True if the rotation may follow the present state. A window of items allows only a rotation to
   // the next ordinal.
   bool allows(const WindowRotation& rotation) const;
-  // True if the rotation begins a generation; otherwise it only moves the grid.
+  // True if the rotation begins a generation. Otherwise it only shifts the times at which
+  // generations begin.
   bool is_new(const WindowRotation& rotation) const { return rotation.ordinal != newest_ordinal(); }
   // Carries out a rotation and returns the number of oldest layers that the caller must drop. A
   // rotation that begins a generation reuses the newest generation if that is empty. If the newest

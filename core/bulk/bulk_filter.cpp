@@ -198,8 +198,8 @@ void BulkFilter::mark_regions() {
   team_.run([&](unsigned /*member*/) {
     const size_t region_count = marks_.front().size();
     for (size_t region; (region = next_region_++) < region_count;) {
-      // Each member of the team has listed a consecutive part of the batch. So the lists, visited
-      // in the order of the members, give the order of the batch.
+      // Each thread of the team has listed the marks of consecutive items of the batch. So the
+      // lists, visited in the order of the threads, give the marks in the order of the batch.
       for (const std::vector<Marks>& listed : marks_) {
         const Marks& marks = listed[region];
         for (size_t i = 0; i < marks.size(); ++i) {

@@ -7,8 +7,9 @@
 // sets the bits item by item in the order of the batch. So threads never contend for a bit, and an
 // item counts as new exactly if ScalableFilter::add() would count it as new.
 // Invariants: finish() returns the filter that ScalableFilter::add() would build from the same
-// items in the same order. Bits and counts are equal for any number of threads. For a layout
-// that cannot list the bits of an item before adding it, one thread adds all items.
+// items in the same order. Bits and counts are equal for any number of threads. In a layout with
+// deletion, the bits that an item sets depend on the items before it. So a single thread adds all
+// items of such a layout.
 // Thread safety: none; one thread owns the filter. While add() runs, the same thread also owns the
 // team.
 #pragma once

@@ -21,7 +21,7 @@ class ThreadTeam {
  public:
   using Task = std::function<void(unsigned member)>;
 
-  // A team of `size` members, at least one. The caller of run() is the first member.
+  // Creates a team of `size` members. The first member is the caller of run(). REQUIRES: size >= 1.
   explicit ThreadTeam(unsigned size);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;

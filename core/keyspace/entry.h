@@ -74,10 +74,10 @@ class Entry {
   bool is_string() const { return kind_ != ValueKind::kFilter; }
   bool is_filter() const { return kind_ == ValueKind::kFilter; }
 
-  // The string value as bytes, without allocation. The view refers to the entry or to `scratch` and
-  // is valid until either changes. REQUIRES: is_string().
+  // Returns the string value as bytes, without allocation. The view refers to the entry or to
+  // `scratch`, and is valid until either changes. REQUIRES: is_string().
   std::string_view text(IntegerText& scratch) const;
-  // Length of the string value. REQUIRES: is_string().
+  // Returns the length of the string value. REQUIRES: is_string().
   size_t string_size() const;
   // Prefetches the cache line of a value that is stored outside the entry.
   void prefetch_value() const {
@@ -97,7 +97,8 @@ class Entry {
   // Takes ownership of `bytes` as a raw string.
   void set_raw(ByteBuffer bytes);
   // Converts the string into mutable bytes; its encoding is raw from then on. REQUIRES:
-  // is_string(). Throws std::bad_alloc (at most 20 bytes are copied).
+  // is_string(). Copies an integer or a short string to the heap. Throws std::bad_alloc if there is
+  // no memory for the copy.
   ByteBuffer& make_raw();
 
   bloom::ScalableFilter& filter();

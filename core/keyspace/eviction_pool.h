@@ -116,8 +116,8 @@ class EvictionPool {
   Keyspace& keyspace_;
   std::mutex mutex_;  // guards all members but keyspace_; its holder takes no other lock
   std::mt19937_64 random_;
-  // Random policies evict from the databases in turn. Modulo the number of databases, this is the
-  // next one.
+  // Random policies evict from the databases in turn. The next database is this number modulo the
+  // number of databases.
   size_t next_database_ = 0;
   EvictionPolicy scored_by_ = EvictionPolicy::kNoEviction;
   std::vector<Candidate> candidates_;

@@ -28,7 +28,7 @@ namespace core::keyspace {
 
 class ExpiryIndex {
  public:
-  // A time later than any clock.
+  // A time that no clock reaches.
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   static constexpr size_t kRecordsPerKeyMax = 4;
   static constexpr size_t kSparesMax = 4096;
@@ -45,11 +45,12 @@ class ExpiryIndex {
   size_t size() const { return records_.size(); }
   size_t memory_bytes() const { return records_.capacity() * sizeof(Record); }
 
-  // Removes some records that no key needs, if there may be many. Must be called after add().
-  // `key_count` is the number of keys with an expiry. `latest_of(hash)` returns the latest expiry
-  // of the keys with this hash, or nullopt. purge() usually calls latest_of() at most kPurgeSteps
-  // times. After a whole pass that found nothing to remove, purge() keeps one record of each hash,
-  // and calls latest_of() for each of these records.
+  // Removes some unneeded records if there are many more records than keys. Must be called after
+  // add(). `key_count` is the number of keys with an expiry. `latest_of(hash)` returns the latest
+  // expiry of the keys with this hash, or nullopt. purge() usually checks only kPurgeSteps records,
+  // and calls latest_of() for each. If every record looked needed, several records may have the
+  // same hash. Then purge() removes all but one record of each hash, and calls latest_of() for each
+  // remaining record.
   template <class LatestOf>
   void purge(size_t key_count, LatestOf&& latest_of) {
     if (size() <= 2 * key_count + kSparesMax) return;
@@ -93,7 +94,8 @@ class ExpiryIndex {
   void remove(size_t at);
   void sift_up(size_t at);
   void sift_down(size_t at);
-  // Sorts by hash, and keeps only the earliest record of each hash.
+  // Sorts the records by hash. If several have the same hash, keeps only the one with the
+  // earliest deadline.
   void sort_and_unite();
   // Restores the heap order of all records.
   void build();
@@ -101,7 +103,7 @@ class ExpiryIndex {
 
   std::vector<Record> records_;
   size_t purge_at_ = 0;
-  size_t needed_in_a_row_ = 0;  // number of records in a row that purge() has kept
+  size_t needed_in_a_row_ = 0;  // number of consecutive records that purge() has kept
   std::atomic<int64_t> next_ms_{kNever};
 };
 
@@ -116,8 +118,8 @@ struct ExpiryStatistics {
   std::atomic<uint64_t> expired_actively{0};
   // Number of active expiry cycles that ran out of time.
   std::atomic<uint64_t> ticks_cut_by_time{0};
-  // Share of the keys with an expiry that active expiry deletes in one period, from 0 to 1. A
-  // moving average over the periods. Keys are counted at the start of a period.
+  // Moving average of the share (0 to 1) of keys that active expiry deletes in a period. The share
+  // relates to the keys that have an expiry when the period starts.
   std::atomic<double> stale_ratio{0};
 
   // Implements CONFIG RESETSTAT.

@@ -31,12 +31,13 @@ class FilterKinds {
   uint64_t count(bloom::LayoutId layout) const {
     return counts_[static_cast<size_t>(layout)].load(std::memory_order_acquire);
   }
-  // Number of calls of add() for the layout. It also counts filters that no longer exist, and each
-  // rename of a filter's key.
+  // Returns the number of calls of add() for the layout. The number also counts filters that no
+  // longer exist, and each rename of a filter's key.
   uint64_t total(bloom::LayoutId layout) const {
     return totals_[static_cast<size_t>(layout)].load(std::memory_order_acquire);
   }
-  // add() stores the key if no filter of the layout exists. Returns the key that was stored last.
+  // Returns the key that add() has stored last. add() stores its key only if no other filter of the
+  // layout exists.
   std::string first_key(bloom::LayoutId layout) const;
 
  private:

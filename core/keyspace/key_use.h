@@ -39,7 +39,7 @@ class KeyUse {
 
   constexpr uint32_t bits() const { return bits_; }
   constexpr uint32_t clock_s() const { return bits_ >> kUseCountBits; }
-  // Count as stored at the last use, without decay.
+  // Use count that was stored at the last use, without the decay since then.
   constexpr uint8_t stored_count() const { return static_cast<uint8_t>(bits_); }
 
   // Seconds since the last use. A thread reads the clock once per batch of commands, so it may see
@@ -48,7 +48,7 @@ class KeyUse {
     const uint32_t elapsed_s = (now_s - clock_s()) & kClockMask;
     return elapsed_s > kIdleMaxS ? 0 : elapsed_s;
   }
-  // Count after the decay up to now_s.
+  // Use count after the decay up to now_s.
   uint8_t count(uint32_t now_s, const UseRules& rules) const;
   // Returns the KeyUse after one more use of the key.
   KeyUse used(uint32_t now_s, const UseRules& rules) const;

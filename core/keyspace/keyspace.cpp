@@ -54,7 +54,7 @@ std::optional<int64_t> latest_expiry(const Keyspace& keyspace, const Database& s
   return latest_ms;
 }
 
-// Contribution of an expiry to Database::expiry_sum_ms; 0 for a key without an expiry.
+// Returns the amount that an expiry adds to Database::expiry_sum_ms; 0 for a key without an expiry.
 uint64_t expiry_part(int64_t expires_at_ms) {
   if (expires_at_ms == kNoExpiry) return 0;
   return static_cast<uint64_t>(

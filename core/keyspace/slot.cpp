@@ -196,8 +196,9 @@ std::string_view tag_of(std::string_view key) {
 [[gnu::target("pclmul,ssse3")]] unsigned slot_by_product(std::string_view key) {
   return slot_of(key, checksum_by_product(key));
 }
-// A branch on has_product() selects slot_by_product(). An ifunc would not work with sanitizers,
-// because ifunc resolvers run before the sanitizers' runtimes are initialized.
+// Returns whether the processor supports the two functions above. Callers check this in a branch.
+// An ifunc would not work with sanitizers, because ifunc resolvers run before the sanitizers'
+// runtimes are initialized.
 inline bool has_product() {
   return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("ssse3");
 }

@@ -88,11 +88,11 @@ class Table {
 
     bool chained() const { return (state & kChained) != 0; }
     bool has(unsigned slot) const { return (state >> slot & 1) != 0; }
-    // One bit for each slot that holds an entry.
+    // Returns a mask with a bit set for each slot that holds an entry.
     unsigned used_slots() const {
       return unsigned{state} & (chained() ? kChildSlotBit - 1 : kAllSlots);
     }
-    // One bit for each free slot.
+    // Returns a mask with a bit set for each free slot.
     unsigned free_slots() const {
       return ~unsigned{state} & (chained() ? kChildSlotBit - 1 : kAllSlots);
     }
@@ -124,7 +124,8 @@ class Table {
   static void free_buckets(Buckets& buckets);
   const Buckets& home(uint64_t hash) const;
   static uint64_t matching_slots(const Bucket& bucket, uint64_t hash);
-  // The first entry of the home bucket with the tag of `hash`, or null. REQUIRES: size() > 0.
+  // Returns the entry in the first slot of the home bucket whose tag matches `hash`. Returns null
+  // if no tag matches, or if that slot is free. REQUIRES: size() > 0.
   const Entry* probable_entry(uint64_t hash) const;
   Place locate(std::string_view key, uint64_t hash) const;
   void place(const Buckets& buckets, Entry* entry, uint64_t hash);
@@ -145,7 +146,8 @@ class Table {
   uint64_t seed_;
 };
 
-// The next cursor in reverse-binary order under `mask`.
+// Returns the next cursor of a scan. Increments the bits of `cursor` that are set in `mask`, with
+// the carry from the highest bit to the lower bits.
 inline uint64_t next_scan_cursor(uint64_t cursor, uint64_t mask) {
   // A larger table divides each bucket into several buckets, which agree in the low bits of their
   // index. The increment starts at the highest bit, so these buckets are visited consecutively. A

@@ -44,10 +44,10 @@ class WatchTable {
     bool is_stale_after;
   };
   void mark_swapped(unsigned database, std::string_view key, Swapped swapped);
-  // True if `flag` watches the key and saw it alive.
+  // Returns whether `flag` watches the key, and the expiry of the key would count as a change.
   bool watches_alive(unsigned database, std::string_view key, const WatchFlagPtr& flag) const;
 
-  // Calls visitor(key) for each watched key of `database`. The visitor must not change the rows.
+  // Calls visitor(key) for each watched key of `database`. The visitor must not change the table.
   template <class Visitor>
   void for_each_key(unsigned database, Visitor&& visitor) const {
     for (const auto& row : rows_) {

@@ -8,7 +8,7 @@
 // Invariants: after a power cut at any moment the next start finds the same data. A file that the
 // manifest names as data is never removed.
 // Thread safety: one thread at a time may use an object, and only one server may use a directory.
-// Source: docs/formats.md, "Append log"; the start of Redis 7.0.
+// Source: docs/formats.md, "Append log"; the way Redis 7.0 loads its append log.
 #pragma once
 
 #include <functional>

@@ -165,8 +165,8 @@ class Scanner {
   FileSystem& files_;
   const std::string& path_;
   AofScan scan_;
-  // The counts of everything read so far. Unlike scan_, they include a transaction that is still
-  // open.
+  // The scan up to the current position, including a transaction that is still open. scan_ excludes
+  // such a transaction.
   AofScan open_;
   RunningChecksum checksum_;
   // The end of the last checksum line.

@@ -56,7 +56,7 @@ class AofWriter {
     kNow,       // the files in the manifest contain all data
     kWithBase,  // some data are in no file, so the manifest does not change before replace_base()
     kAfresh,    // like kWithBase, but the files also contain data that the keyspace has discarded,
-                // so syncs do not count before replace_base()
+                // so has_lost_sync() returns true until replace_base()
   };
   // Opens the log. `files_bytes` is the total size of the files that were read at the start. If
   // `tail` is nullopt, a new incremental file is created. The journal may be activated afterwards.
@@ -81,8 +81,8 @@ class AofWriter {
   uint64_t written_offset() const { return written_.load(std::memory_order_acquire); }
   uint64_t synced_offset() const { return synced_.load(std::memory_order_acquire); }
   bool awaits_sync() const { return awaits_sync_.load(std::memory_order_acquire); }
-  // Returns true after a failed sync or an open() with kAfresh, until replace_base() has replaced
-  // the files that cannot be trusted.
+  // Returns true if the log's files cannot be trusted: a sync has failed, or the log was opened
+  // with kAfresh. Returns false after replace_base() has replaced these files.
   bool has_lost_sync() const { return has_lost_sync_.load(std::memory_order_acquire); }
   BatchLines& lines() { return *lines_; }
 

@@ -62,8 +62,8 @@ core::Result<size_t> RecordBlocks::whole_bytes(RecordBlock& block) {
 core::Result<size_t> RecordBlocks::whole_lines(RecordBlock& block) const {
   const size_t last_feed = buffer_.rfind('\n');
   const size_t first_feed = buffer_.find('\n');
-  // The buffer grows beyond a block only if it contains no whole line. So only the first line or
-  // the unfinished last line can be longer than record_bytes_max.
+  // The buffer grows beyond block_bytes only while it contains no whole line. So only the first
+  // line or the unfinished last line can be longer than record_bytes_max.
   if (std::min(first_feed, buffer_.size()) > options_.record_bytes_max) {
     return fault(0, fmt::format("is longer than {} bytes", options_.record_bytes_max));
   }

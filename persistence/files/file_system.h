@@ -29,7 +29,7 @@ class AppendFile {
   virtual ~AppendFile() = default;
   // Writes all bytes or returns an error. After an error some of them may be in the file.
   virtual core::Result<> write(std::string_view bytes) = 0;
-  // Returns when earlier writes are on the disk (fdatasync).
+  // Waits until all earlier writes are on the disk (fdatasync).
   virtual core::Result<> sync() = 0;
   // Truncates the file. The next write goes to the new end.
   virtual core::Result<> truncate(uint64_t size_bytes) = 0;
@@ -92,8 +92,9 @@ class FileSystem {
 // Returns the file system of the operating system. It lives as long as the process.
 FileSystem& posix_file_system();
 
-// Writes `bytes` to `temporary`, syncs it, renames it to `path` and syncs the directory. The path
-// has all of the new bytes or its previous content. `temporary` is in the same directory.
+// Writes `bytes` to `temporary`, syncs it, renames it to `path` and syncs the directory. After a
+// crash or an error, `path` has either its previous content or all of the new bytes. `temporary` is
+// in the same directory.
 core::Result<> replace_file(FileSystem& files, const std::string& path,
                             const std::string& temporary, std::string_view bytes);
 

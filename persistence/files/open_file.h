@@ -66,8 +66,8 @@ enum class FileKinds : uint8_t {
   // Used for the option `logfile`.
   kStreams,
   // Accepts the same files as kStreams, but waits for the other end of a FIFO and for its bytes.
-  // Used by programs while they start: for the configuration file of a command line, and for the
-  // password files of bloomery-cluster.
+  // Used while programs start: for the server's configuration files, and for the password files of
+  // bloomery-cluster.
   kStreamsWithWait,
 };
 

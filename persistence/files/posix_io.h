@@ -35,8 +35,8 @@ inline std::string printable_path(const std::string& path) {
   return core::printable(error || path.empty() ? path : whole.lexically_normal().string());
 }
 
-// Returns the error of a failed system call on a stream. Unlike io_failure(), `name` need not be a
-// path, because a stream such as the standard input has none.
+// Returns the error of a failed system call on a stream. `name` need not be a path, because a
+// stream such as the standard input has no path.
 inline core::Error stream_failure(std::string_view act, std::string_view name, int error_number) {
   return {fmt::format("ERR can't {} '{}': {}", act, core::printable(name),
                       std::generic_category().message(error_number))};

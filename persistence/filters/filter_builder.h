@@ -77,8 +77,8 @@ inline uint64_t whole_bytes(uint64_t bit_count) {
   return (bit_count + 7) / 8;
 }
 
-// Returns the number of bytes of a layer's array in its stored form. The rounded arrays of
-// redisbloom are whole words.
+// Returns the number of bytes of a layer's array in its stored form. If the number of bits was
+// rounded up to a power of two (redisbloom only), the stored array consists of whole 64-bit words.
 uint64_t stored_array_bytes(const core::bloom::Geometry& geometry);
 
 // Clears the bits of the last byte beyond `bit_count`.

@@ -155,7 +155,7 @@ std::optional<Place> place_of(const ScalableFilter& filter, uint64_t position) {
   return std::nullopt;
 }
 
-// Returns whether all pages of the range were touched, so that reading costs no memory.
+// Returns whether all pages of the range were touched. If so, reading the range allocates no pages.
 bool is_touched(const core::bloom::BitArray& bits, uint64_t from, uint64_t to) {
   uint64_t touched_bytes = 0;
   bits.visit_data(
@@ -273,7 +273,7 @@ ChunkOutcome load_chunk(ScalableFilter& filter, uint64_t position, std::string_v
                        place->offset + bytes.size() == stored_array_bytes(geometry);
   const bool is_checked = check == ChunkCheck::kOfTheWhole && is_last &&
                           layout_codec(filter.layout()).is_sound != nullptr;
-  std::string before;  // copy of the old bytes, to undo a chunk that makes the filter unsound
+  std::string before;  // copy of the old bytes, to undo a chunk that makes the filter invalid
   if (is_checked) {
     ByteWriter copy(before);
     write_plain(copy, bits, start, start + size);

@@ -26,7 +26,7 @@ std::string encode_chunk_header(const core::bloom::ScalableFilter& filter);
 // the filter has no window.
 std::string encode_empty_chunk_header(const core::bloom::ScalableFilter& filter);
 // Returns a filter with its counts but without its bits. Errors: a header that neither
-// encode_chunk_header() nor RedisBloom writes; kDoesNotFit if the budget refuses.
+// encode_chunk_header() nor RedisBloom writes; kDoesNotFit if the filter exceeds `budget`.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_chunk_header(
     std::string_view bytes, const core::MemoryBudget& budget);
 

@@ -28,7 +28,7 @@ inline constexpr std::string_view kLoadVersion =
 bool take_valkeybloom_settings(const SettingsClaim& claim,
                                core::bloom::FilterParameters& parameters);
 
-// Returns the 45 bytes that precede a layer's bits. Head and bits together are the layer's blob.
+// Returns the 45 bytes that precede a layer's bits. These bytes and the bits form the blob.
 std::string encode_valkeybloom_blob_head(const core::bloom::ScalableFilter& filter, size_t index);
 
 struct SeedRules {

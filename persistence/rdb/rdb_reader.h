@@ -10,8 +10,8 @@
 // error the caller must discard the values that the visitor has received.
 // With several threads the caller's thread finds the boundaries of the keys. All threads decode
 // keys and call the visitor's entry(), in no defined order. If the source is damaged, the returned
-// error may not be the first one in the file. A caller that needs the first error reads the source
-// again with one thread.
+// error might not be the first one in the file. A caller that needs the first error reads the
+// source again with one thread.
 // Thread safety: the functions keep no state. read_rdb() calls the visitor on the caller's thread.
 // If thread_count is above 1, several threads may call the visitor's entry() at the same time.
 // Source: docs/formats.md, "Snapshots".

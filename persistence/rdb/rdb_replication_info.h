@@ -15,8 +15,8 @@ struct RdbReplicationInfo {
   int64_t stream_database = 0;
   std::string id;  // id of the history: 40 hexadecimal digits
   int64_t offset = 0;
-  // True if another kind of server produced the stream, so that the receiver re-executes its
-  // commands.
+  // True if a server other than Bloomery produced the stream. The receiver then re-executes the
+  // commands of the stream.
   bool is_foreign = false;
   // True if big filters may contain bits that were set after `offset`. So the data of the snapshot
   // equal the leader's data only after the stream from `offset` to the end of the save was applied.

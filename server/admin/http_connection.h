@@ -56,9 +56,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // Returns whether the connection has stayed in its present state for longer than the time limit
   // of that state.
   bool is_late(int64_t now_us) const;
-  // Returns the time of the last progress, at which the connection entered its present state or
-  // began to receive a request. If there are too many connections, the one whose last progress is
-  // the oldest is closed.
+  // Returns the time of the last progress: when the connection entered its present state or began
+  // to receive a request. If there are too many connections, the connection with the oldest
+  // progress is closed.
   int64_t progressed_us() const { return since_us_; }
 
  private:
@@ -75,7 +75,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool send();
   void linger();
   void respond(const HttpResponse& response, bool keeps_alive, bool is_head);
-  // Starts to wait for another thread, which produces the response. Then sends the response.
+  // Returns immediately. Sends the response when another thread has produced it.
   void respond_later(const HttpResponse& response, bool keeps_alive);
 
   Parts parts_;

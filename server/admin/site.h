@@ -6,7 +6,7 @@
 //   /healthz, /readyz   every client: probes have no password
 //   /metrics            users that may run INFO; names of filters only with BF.SCAN
 //   /, /*.js, /*.css    users that have logged in
-//   /api/               users that may run the command behind the answer (api.h)
+//   /api/               users that may run the command that api.h lists for the path
 //
 // Invariants: GET and HEAD only read. A POST must carry kWriteHeader, which a page of another
 // origin cannot send, so a foreign page cannot change data in the user's name.
@@ -32,8 +32,8 @@ class Site {
   Site(Services& services, const Heartbeat& heartbeat, WriteCaller::Post post);
 
   HttpResponse answer(const HttpRequest& request, const Peer& peer);
-  // Continues the walk over all filters and samples the history. Must be called about once a
-  // second.
+  // Continues the walk over all filters, and adds a sample to the history. Must be called about
+  // once a second.
   void tick();
 
  private:

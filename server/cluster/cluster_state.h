@@ -76,7 +76,7 @@ class ClusterState {
   Service service() const { return service_.load(std::memory_order_relaxed); }
   void set_service(Service service);
 
-  // Replies to writes may leave while from_us <= permit_clock_us() < until_us.
+  // Permits replies to writes to be sent while from_us <= permit_clock_us() < until_us.
   void set_permit(int64_t from_us, int64_t until_us) {
     if (from_us != permit_from_us_.load(std::memory_order_relaxed)) {
       // A reader must never combine the end of one permit with the beginning of another.

@@ -15,14 +15,14 @@ inline std::string cluster_prefix(std::string_view name) {
   return "bloomery/" + std::string(name) + "/";
 }
 
-// The key of the topology: the document of server/cluster/topology.h. The key's mod_revision is the
-// topology's version.
+// Returns the key of the topology, a document that server/cluster/topology.h describes. The key's
+// mod_revision in etcd is the topology's version.
 inline std::string topology_key(std::string_view name) {
   return cluster_prefix(name) + "topology";
 }
 
-// The key with the checksum of the topology's slots. server/cluster/slot_record.h explains its
-// purpose.
+// Returns the key that stores the checksum of the topology's slots. server/cluster/slot_record.h
+// explains the purpose of this checksum.
 inline std::string slots_key(std::string_view name) {
   return cluster_prefix(name) + "slots";
 }

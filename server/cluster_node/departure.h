@@ -20,9 +20,10 @@ class Departure {
  public:
   explicit Departure(Member& member) : member_(member) {}
 
-  // Hands the shard over if the node leads it and another member can take over. Calls `done` when
-  // this node has redirected clients for half a second, or if it redirects none within two seconds.
-  // Calls `done` immediately if nothing is handed over.
+  // Hands the shard over if this node leads the shard and another member can take over. Otherwise
+  // calls `done` immediately. After the handover, calls `done` when this node has redirected
+  // clients for half a second. If it does not begin to redirect clients within two seconds, calls
+  // `done` at that time.
   void hand_over(int64_t now_us, std::function<void()> done);
   // Updates the list of members in sync: members that lack part of the stream leave the list. The
   // stream ends at `offset`. Calls `done` when etcd has the list, or after one second.

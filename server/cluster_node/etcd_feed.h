@@ -8,9 +8,9 @@
 // packets. So the feed also reads the topology and the live nodes every `check_interval`. It starts
 // the watch again when the read shows changes that the watch has not reported.
 //
-// Invariants: the reported versions of the topology grow, until a read shows that etcd was restored
-// from an older backup. An invalid document is not reported, nor is a document whose slots changed
-// without a record (see slot_record.h).
+// Invariants: the revisions of the reported topologies increase, until a read shows that etcd was
+// restored from an older backup. An invalid document is not reported, nor is a document whose slots
+// changed without a record (see slot_record.h).
 // Thread safety: belongs to the thread that runs the io_context.
 // Source: https://etcd.io/docs/v3.4/learning/api/#watch-api.
 #pragma once

@@ -97,8 +97,9 @@ class ClusterTool {
   // registered in this cluster. It must be empty unless `allows_keys` is kYes.
   core::Result<Node> newcomer(const Address& address, const std::vector<std::string>& alive,
                               AllowsKeys allows_keys = AllowsKeys::kNo);
-  // Returns the node at the address. All keys of the server must lie in the shard's slots. If the
-  // snapshot has keys, the server must not be empty.
+  // Returns the node at the address, which should have loaded the shard's snapshot from a backup.
+  // All keys of the server must lie in the shard's slots. The snapshot has `saved_keys` keys. If
+  // this number is not 0, the server must have at least one key.
   core::Result<Node> restored_leader(const Address& address, const Shard& shard,
                                      uint64_t saved_keys, const std::vector<std::string>& alive);
   std::vector<KeptFile> ask_all(std::vector<Address> addresses) const;

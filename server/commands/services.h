@@ -37,8 +37,8 @@ struct Services : Environment {
   Shutdown& shutdown;
   Gauges& gauges;
   const ProcessFacts& facts;
-  // Passes tasks to the thread that runs this node's part in the cluster. Null unless this server
-  // is a node of a cluster on etcd.
+  // Passes tasks to the thread of this server's ClusterNode. Null unless this server is a node of a
+  // cluster on etcd.
   cluster::MemberQueue* member = nullptr;
 };
 

@@ -48,7 +48,7 @@ class Admission {
   bool allows_string(uint64_t size_bytes) const { return size_bytes <= string_bytes_max(); }
 
   // Returns the size limit of a filter, bf.bloom-memory-usage-limit, which applies to the size that
-  // BF.INFO replies.
+  // BF.INFO reports.
   uint64_t filter_bytes_max() const {
     const int64_t limit_bytes = is_judged_ ? config_.bloom_memory_limit_bytes() : 0;
     return limit_bytes > 0 ? static_cast<uint64_t>(limit_bytes) : kNoLimit;

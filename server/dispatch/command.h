@@ -224,8 +224,8 @@ class SlotUnion {
 // The rows of several command families.
 using CommandFamilies = std::span<const std::span<const Command>>;
 
-// The tip in the reply of COMMAND for commands whose reply does not depend only on the values of
-// their keys.
+// The command tip of commands whose replies may differ although the values of their keys are
+// equal.
 inline constexpr std::string_view kVaryingOutput = "nondeterministic_output";
 
 // The permissions on keys and channels that a user needs in addition to the permission to run the

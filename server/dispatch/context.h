@@ -228,7 +228,7 @@ class Context {
 
   // Must be called for every changed key, under the key's lock. Notifies watchers and listeners,
   // and counts the change. The first change that a command makes also journals the command with its
-  // arguments, unless its row has kEffects.
+  // arguments, unless the handler journals other commands instead (Journalled::kEffects).
   void changed(const KeyRef& key, KeyEvent event) { changed(database(), key, event); }
   void changed(unsigned in_database, const KeyRef& key, KeyEvent event) {
     environment.keyspace.notify_modified(in_database, key);
@@ -250,8 +250,9 @@ class Context {
       is_journalled = true;
     }
   }
-  // Called by commands whose row states kEffects. Journals commands that repeat the change. These
-  // contain absolute times and explicit options instead of defaults, and omit items without effect.
+  // Called by commands that are journalled as effects (Journalled::kEffects). Journals a command
+  // that repeats the change. Its arguments contain absolute times and all options, even those that
+  // have their defaults. Items that changed nothing are left out.
   // REQUIRES: the locks of the changed keys.
   void journal(Arguments arguments) const {
     if (is_own_change()) [[unlikely]]

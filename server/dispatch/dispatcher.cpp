@@ -309,7 +309,7 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
   const auto database = static_cast<unsigned>(session_.database);
   std::array<Request*, kLookAheadMax> cold;
   size_t cold_count = 0;
-  // The requests whose commands prefetch parts of the value.
+  // The requests whose commands have a function that prefetches parts of the key's value.
   std::array<Request*, kLookAheadMax> touched;
   size_t touched_count = 0;
   core::keyspace::StripeMask stripes = 0;
@@ -431,8 +431,8 @@ void Dispatcher::observe(const Context& ctx, uint64_t ticks) {
        .big_argument = ctx.request.big_argument,
        .hides = ctx.command->row->hides,
        .is_fast = ctx.command->has(kFast),
-       // A command that still waits for its reply is not in the slow log, because its waiting time
-       // must not count.
+       // A command that waits, such as WAIT, is not added to the slow log, because waiting is not
+       // slow execution.
        .is_in_slow_log = !ctx.command->has(kSkipSlowlog) && ctx.result.awaited == nullptr,
        .is_monitored = !ctx.command->has(kSkipMonitor | kAdmin)});
 }

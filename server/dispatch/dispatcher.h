@@ -77,7 +77,8 @@ class Dispatcher {
   // first argument is no key. `before` is the preceding request of the pipeline, or null.
   bool prepare(Request& request, const Request* before);
   void prefetch(std::span<Request> requests, int64_t now_ms);
-  // Prefetches parts of the value for requests with the same key. REQUIRES: the key's lock is held.
+  // Prefetches the memory of the value that these requests, which all have the same key, will read.
+  // REQUIRES: the key's lock is held.
   void prefetch_values(std::span<Request* const> same_key, int64_t now_ms);
   // check_arguments() and refusal() return the error if the command must not run, otherwise an
   // empty text. check_arguments() finds errors that waiting cannot change; refusal() checks the
@@ -93,8 +94,9 @@ class Dispatcher {
   // Returns whether the command must wait for the end of a pause or a hold, or until enough earlier
   // pub/sub messages have been delivered.
   bool is_held_back(uint32_t flags, int64_t now_ms) const;
-  // Checks whether the server is available, as part of refusal(). `flags` are those of the row and
-  // of all queued commands. `permissions` are the flags that the row and all queued commands share.
+  // Returns the error if the state of the server prevents the command; otherwise an empty text.
+  // `flags` are the flags of the command and, for EXEC, of its queued commands. `permissions` are
+  // the flags that all these commands have in common.
   std::string trouble(uint32_t flags, uint32_t permissions) const;
   // Returns whether the command may run. Otherwise replies with an error or, if the command must
   // wait, sets the outcome to kHeldBack.

@@ -84,8 +84,8 @@ Eviction::Databases Eviction::databases(int64_t now_us, bool is_exact) const {
 bool Eviction::make_room(uint64_t bytes) {
   if (is_exempt() || is_held_back()) return true;
   const Outcome outcome = evict({bytes, StripeWait::kWait});
-  // The `bytes` are not allocated yet. If no key can be evicted for them, the statistics still
-  // count the limit as kept, because the memory in use does not exceed it.
+  // The `bytes` are not allocated yet. So the statistics count the limit as kept if the memory in
+  // use does not exceed it. Room for `bytes` is not needed for that.
   const bool keeps_limit = outcome == Outcome::kDone || !exceeds_limit(0);
   record(keeps_limit ? Outcome::kDone : outcome);
   if (outcome == Outcome::kGoesOn) post_tick();

@@ -11,7 +11,8 @@ namespace server {
 
 class Context;
 
-// Returns the HELP row for a container. Its categories are those that all other subcommands share.
+// Returns the HELP row for a container. The row's categories are those that all other subcommands
+// share.
 Command help_row(const Command& container);
 // Handles the HELP subcommand of a container that has a HELP row of its own.
 void container_help(Context& ctx);

@@ -76,7 +76,7 @@ core::Result<DryRun> dry_run(const Registry& registry, const acl::User& user, Ar
 // Adds an entry about a failed login to ACL LOG.
 void log_failed_login(const Context& ctx, std::string_view user);
 
-// Returns the table of commands that access rules use.
+// Returns the command table with which ACL rules are parsed and checked.
 acl::CommandTable acl_table_of(const Registry& registry);
 
 }  // namespace server

@@ -94,7 +94,7 @@ class Parser {
 
   bool at_end_of_list() const { return word_.empty() || word_ == "]" || word_ == ")"; }
 
-  // Parses list ('|' list)*: one choice if there is a bar, otherwise the list itself.
+  // Parses list ('|' list)*. Returns a choice if there is a bar, otherwise the list itself.
   std::vector<Syntax> choice_or_list() {
     std::vector<std::vector<Syntax>> alternatives{list()};
     while (word_ == "|") {

@@ -10,8 +10,8 @@
 // Invariants: at most one task saves, loads or replaces all data at a time (SaveSlot). After any
 // failure the files on disk are still a complete set. Work that waits for the disk runs on a
 // separate thread, never on an I/O thread.
-// Thread safety: all members may be called from any thread. Those that take Locking must not be
-// called by a thread that holds some stripes but not all.
+// Thread safety: all members may be called from any thread. The caller of replace_data() must hold
+// neither the stream's mutex nor the lock of a stripe.
 // Source: docs/architecture.md, "Durability".
 #pragma once
 
@@ -76,7 +76,8 @@ class Durability {
   core::Result<> prepare();
   // Loads the existing data and opens the append log. An error must end the process.
   core::Result<> recover(ReplayerFactory make_replayer);
-  // Starts the threads. Must be called after recover().
+  // Starts the append log's thread and the thread that calls tick(). Must be called after
+  // recover().
   void start();
   // Completes the saves of child processes that have ended. Starts scheduled saves and rewrites,
   // and a snapshot if a save point is reached. Called by the thread of this object.
@@ -95,7 +96,7 @@ class Durability {
   // could not be saved; the server then continues.
   core::Result<> prepare_end(FinalSave save);
   // Stops the threads, then writes and syncs the last bytes of the append log. Must be called when
-  // no other thread uses the log. Errors: the bytes that are not on disk.
+  // no other thread uses the log. Errors: the number of bytes that are not on disk, and the cause.
   core::Result<> finish();
 
   bool log_is_on() const;

@@ -93,7 +93,7 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, AnnouncedBy
   if (!is_kept()) {
     if (rest.empty()) return;
     begin_ = end_ = 0;
-    // For a client that has not logged in, exactly the maximum of memory is allocated, because
+    // For a client that has not logged in, the buffer immediately gets its maximum size, because
     // growth in steps would exceed the maximum.
     if (!is_authenticated) resize(kUnknownBytesMax);
     // A big argument gets separate memory only after kBigPartBytes of it have arrived. The client

@@ -75,8 +75,8 @@ class ClientOutput {
  private:
   // Passes bytes to the stream, and returns how many it accepted.
   size_t send_now(std::string_view bytes);
-  // Stores all bytes after the first `sent` bytes. If `whole` is not null, it contains `bytes`. The
-  // bytes are then taken over without a copy if most are unsent and no other bytes are stored.
+  // Stores all bytes after the first `sent` bytes. `whole` is the buffer that contains `bytes`, or
+  // null. If most bytes are unsent and no other bytes are stored, takes the buffer without a copy.
   void keep_rest(std::string_view bytes, size_t sent, protocol::OutputBuffer* whole);
   void record_size(size_t more = 0) { peak_ = std::max(peak_, unsent_.size() + more); }
 

@@ -386,7 +386,8 @@ void Connection::publish_running_input(size_t size_bytes) {
 void Connection::publish_buffer_sizes() {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   const protocol::RequestParser::Partial partial = runner_.partial();
-  // An argument in separate memory is parsed together with the line end that follows it.
+  // The parser consumes an argument in separate memory together with the line end that follows. So
+  // if the parser's position is after the argument's start, the whole argument is parsed.
   const BigArgument* const big = input_.big_argument();
   const size_t apart_bytes =
       big != nullptr && partial.parsed_bytes > big->offset() ? input_.whole_argument_bytes() : 0;

@@ -64,8 +64,8 @@ class Listener {
   // Returns the configured TCP addresses.
   std::vector<Place> wanted_places() const;
   core::Result<> open_unix();
-  // Opens the configured endpoints that are missing in `endpoints`. `outcome` is the end of the
-  // error text, which says what happens to the server.
+  // Opens the configured endpoints that are missing in `endpoints`. `outcome` is appended to the
+  // error text, for example ", aborting" if the server cannot start.
   core::Result<> open_tcp_endpoints(Endpoints& endpoints, std::string_view outcome);
   // Opens the configured addresses in place of the old ones. If this fails, the old sockets stay
   // open.

@@ -166,8 +166,7 @@ RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_
 bool RequestRunner::owes_too_much(size_t reply_bytes) {
   unknown_reply_bytes_ += reply_bytes;
   if (unknown_reply_bytes_ <= kUnknownReplyBytesMax) return false;
-  // Closing a client that sends many commands before AUTH is logged at verbose level only, because
-  // any peer that can connect can cause it.
+  // The message has only level verbose, because any peer that can connect can cause it.
   log_verbose("Closing client {} that sends many commands before AUTH", session_.address);
   counters_.output_buffer_disconnections.add();
   return true;

@@ -161,7 +161,8 @@ void ReplicaController::retry_soon() {
 
 void ReplicaController::run() {
   for (;;) {
-    // The waker must be drained before the flags that it signals are read.
+    // The waker is drained before the flags are read. If a flag changes after this read, the next
+    // wait ends at once.
     waker_->drain();
     if (is_stopping_) return;
     std::optional<Target> target;

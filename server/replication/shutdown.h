@@ -84,7 +84,7 @@ class Shutdown {
   void begin(const Request& request);
   // Aborts the waiting attempt. Errors: no attempt is waiting.
   core::Result<> abort();
-  // Continues the attempt if nothing remains to wait for. Must be called often.
+  // Continues a waiting attempt to shut down when its wait has ended. Must be called often.
   void look();
 
   State state() const { return state_.load(std::memory_order_acquire); }

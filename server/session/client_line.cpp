@@ -33,7 +33,8 @@ std::string flag_letters(const Session& session) {
   return letters.empty() ? "N" : letters;
 }
 
-// Returns the client that CLIENT TRACKING redirects to; 0 for none, -1 while tracking is off.
+// Returns the id of the client that CLIENT TRACKING redirects to; 0 for none, -1 while tracking is
+// off.
 int64_t redirect_of(const Session& session) {
   const Subscriptions::PublishedTracking& tracking = session.subscriptions.published_tracking();
   const uint64_t redirect = tracking.redirect.load(std::memory_order_relaxed);

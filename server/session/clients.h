@@ -38,8 +38,8 @@ class Clients {
   Memory memory() const;
   size_t count() const { return count_.load(std::memory_order_relaxed); }
 
-  // Updates the sum for one session. Called on the session's thread when its memory may have
-  // changed. Costs an atomic write only if the memory has changed.
+  // Updates the total memory of all clients after a possible change of one session's memory. Called
+  // on the session's thread. Costs an atomic write only if the session's memory has changed.
   void count_memory(Session& session);
   // Enforces maxmemory-clients after the sum has grown: evicts the biggest clients until the rest
   // use less than `limit_bytes`. Replicas, the link to the leader and clients with NO-EVICT are
@@ -50,7 +50,8 @@ class Clients {
       return evict_over(limit_bytes);
     return false;
   }
-  // Does the same as keep_below(), but counts all clients again. Called by the periodic task.
+  // Does the same as keep_below(), but first measures the memory of every client again. Called by
+  // the periodic task.
   bool evict_over(uint64_t limit_bytes);
   // Returns the memory of evicted clients whose threads have not closed the connections yet.
   uint64_t closing_bytes() const { return closing_bytes_.load(std::memory_order_relaxed); }

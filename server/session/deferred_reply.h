@@ -19,11 +19,12 @@ namespace server {
 class Clients;
 
 struct DeferredReply {
-  // One of these two functions must be called, once. `end` replies OK or the error in its argument.
-  // `end_with` replies with its argument, a line that begins with '+' or '-'.
+  // Exactly one of these functions must be called, and only once. `end` replies OK or the error in
+  // its argument. `end_with` replies with its argument, a line that begins with '+' or '-'.
   std::function<void(const core::Result<>&)> end;
   std::function<void(std::string line)> end_with;
-  // The reply, which must be passed to Context::await() outside EXEC.
+  // The reply, which the command must pass to Context::await(). Must not be used inside EXEC, where
+  // no command can wait.
   std::unique_ptr<AwaitedReply> awaited;
 };
 

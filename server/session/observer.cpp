@@ -37,7 +37,8 @@ const BigArgument* stored_word(const Observed& observed) {
   return big != nullptr && big->is_taken() ? big : nullptr;
 }
 
-// Returns the words as trimmed_words() does, but does not read the bytes of a stored word.
+// Returns the words as trimmed_words() does, but does not read the bytes of the word that
+// stored_word() returns.
 std::vector<std::string> logged_words(const Observed& observed) {
   std::vector<std::string_view> words = masked_words(observed);
   const BigArgument* const stored = stored_word(observed);
@@ -105,7 +106,8 @@ void Observer::observe(const Observed& observed) {
     slow_log_->add(std::move(command),
                    static_cast<size_t>(config_.integer(OptionId::kSlowlogMaxLen)));
   }
-  // A big argument is stored without a copy only if no monitor existed when the command started.
+  // If the command has moved its big argument into the keyspace, the argument cannot be read here.
+  // A monitor that was added after the move therefore does not get this command.
   const bool is_readable = stored_word(observed) == nullptr;
   if (observed.is_monitored && is_readable && monitors_->count() > 0) {
     monitors_->feed(monitor_line(now_us, static_cast<unsigned>(observed.session.database),

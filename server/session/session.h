@@ -98,7 +98,7 @@ enum class ClientWait : uint8_t {
   kNone,
   kPaused,       // a pause holds the command back
   kBlocked,      // the reply to the previous command is not ready yet
-  kUnblockable,  // as kBlocked, but CLIENT UNBLOCK may end the wait
+  kUnblockable,  // like kBlocked, but CLIENT UNBLOCK can end the wait
 };
 
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipThis };
@@ -156,7 +156,7 @@ struct SessionUser {
   std::shared_ptr<const acl::User> user;  // user of the session; null before the first command
   uint64_t version = 0;                   // version of the users when `user` was looked up
 
-  // Equals the users' `version` while the user may run every command; 0 otherwise.
+  // Equals `version` if the session's commands need no permission checks; 0 otherwise.
   uint64_t trusted_version = 0;
 };
 

@@ -27,7 +27,7 @@ class PopulatePagesTest : public ::testing::Test {
   }
   void TearDown() override { ::munmap(memory_, kPages * kPageBytes); }
 
-  // Indexes of the resident pages.
+  // Returns the indexes of the resident pages.
   std::vector<size_t> resident_pages() const {
     std::vector<unsigned char> in_memory(kPages);
     ::mincore(memory_, kPages * kPageBytes, in_memory.data());

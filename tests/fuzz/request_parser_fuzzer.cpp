@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Feeds the same bytes whole and in random pieces, and aborts if the results differ.
+// Parses the same bytes whole and in random pieces, and aborts if the results differ.
 //
 // The first byte of an input chooses the limits. The second byte is the seed of the random sizes of
 // the pieces. The remaining bytes are the stream.

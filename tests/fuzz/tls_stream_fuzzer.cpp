@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Feeds bytes of a possible peer to a server's TlsStream. They are arbitrary from the start,
-// arbitrary after a real handshake, or a real client's bytes with changes. Aborts if plain text
-// comes out that no one sent, or if a broken stream continues. Also aborts if bytes remain inside
-// the stream while the socket is not readable.
+// Feeds bytes of a possible peer to a server's TlsStream. The bytes are arbitrary from the start,
+// arbitrary after a real handshake, or a real client's bytes with changes. Aborts if the stream
+// returns plain text that no one sent, or continues after an error. Also aborts if bytes remain
+// inside the stream while the socket is not readable.
 //
 // The first byte of an input chooses the mode, the second the number of bytes per read.
 #include <openssl/ec.h>
@@ -163,7 +163,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
   const size_t read_size = data[1] == 0 ? 65'536 : data[1];
   Peer peer(read_size);
-  // Most inputs skip the handshake, which takes many times as long.
+  // Most inputs skip the handshake, because it takes many times as long as the remaining work.
   const unsigned mode = data[0] % 32;
   switch (std::min(mode, 2U)) {
     case 2:

@@ -161,8 +161,8 @@ class RulesTest(unittest.TestCase):
 
 
 class RepositoryTest(unittest.TestCase):
-    """Tests in a git repository whose first commit has bad lines, and a list of exceptions for
-    them."""
+    """Tests in a git repository. Its first commit has bad lines and a list of exceptions that
+    permits these lines."""
 
     OLD = "// The lock blocks nobody.\n\nvoid tell_clients();\n"
     LIST = "# The list.\n1 a.h\nname tell_clients\n"

@@ -19,7 +19,7 @@ using Step = PageCollapser::Step;
 // chosen, and takes `clock_.step_us` of simulated time.
 class PageCollapserTest : public testing::Test {
  protected:
-  // Ends the thread at once, so that only the test calls tick().
+  // Ends the thread immediately, so that only the test calls tick().
   void SetUp() override {
     collapser_.set_enabled(true);
     collapser_.stop();

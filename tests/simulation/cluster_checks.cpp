@@ -36,7 +36,7 @@ void ClusterModel::check(Node& node) {
   facts.serving_epoch = epoch;
   const Node* const former = std::exchange(facts.serving, &node);
   // A leader whose log fails hands over. If etcd refuses the handover, the same node leads again in
-  // a new epoch. No other node may begin to lead while its log fails.
+  // a new epoch. Any other node must not begin to lead while its own log fails.
   if (!node.log_works && &node != former) {
     return fail(node.id + " begins to lead and its log fails");
   }

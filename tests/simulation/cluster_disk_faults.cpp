@@ -76,7 +76,7 @@ void ClusterModel::cut_power_of_leader() {
   }
 }
 
-// The leader's log fails, or the leader dies, hands over or ends. The log of another member may
+// The leader's log fails, or the leader crashes, hands over or shuts down. The log of a replica may
 // have failed before.
 void ClusterModel::fail_logs() {
   if (now_us_ > end_us_ - 2 * kQuietSeconds * kSecond) return;
@@ -90,8 +90,9 @@ void ClusterModel::fail_logs() {
     const auto number = static_cast<size_t>(pick(0, static_cast<int64_t>(replicas.size()) - 1));
     if (chance(0.7)) fail_log(*by_id_.at(replicas[number]));
     const bool is_planned = options_.members == 2 || chance(0.3);
-    // The leader hands over or ends one second after the replica's log may have failed, because the
-    // leader then knows of the failure. The leader's other faults happen within that second.
+    // The leader hands over or shuts down one second after the replica's log may have failed,
+    // because the leader then knows of the failure. The leader's other faults happen within that
+    // second.
     at(is_planned ? kSecond : pick(0, kSecond), [this, &leader, is_planned] {
       if (is_planned) return chance(0.5) ? fault_at_node(leader, kHandOver) : end(leader);
       if (chance(0.7)) return fail_log(leader);

@@ -175,8 +175,8 @@ void ClusterModel::recover_etcd() {
   at(10 * kSecond, [this] { fault_at_node(*by_id_.at(leader_id()), 2); });
 }
 
-// Restarts a replica without its disk. While it loads a snapshot, the leader hands over to the
-// third member.
+// Restarts a replica with an empty disk. While the replica loads a snapshot, the leader hands over
+// to the third member.
 void ClusterModel::load_slowly() {
   if (now_us_ > end_us_ - 2 * kQuietSeconds * kSecond) return;
   at(pick(40 * kSecond, 60 * kSecond), [this] { load_slowly(); });

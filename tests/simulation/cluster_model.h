@@ -34,14 +34,14 @@ inline constexpr int64_t kSecond = 1000 * kMs;
 // violates an invariant. The comments describe the wrong behaviour.
 enum class Mutation : uint8_t {
   kNone,
-  kNoWait,                // a new leader acknowledges writes without waiting first
+  kNoWait,                // a new leader does not wait until the former leader's permit has ended
   kPermitFromReply,       // a permit's time is counted from etcd's answer, not from the request
   kLeaseIsPermit,         // a leader serves without a permit while its lease is kept alive
   kStaleReads,            // a permit is confirmed by an etcd member that lags
   kSilenceIsPromise,      // a silent member counts as if it had promised to start no takeover
   kForgetsEpoch,          // a restart forgets the epoch
   kSuccessorNeverWaits,   // a new leader assumes that the former leader has resigned
-  kPromiseBlocksNothing,  // promises of no takeover expire at once, so leaders change needlessly
+  kPromiseBlocksNothing,  // promises of no takeover end immediately, so leaders change needlessly
   kAbsentMayLead,         // a leader serves without a key alive/<id> in etcd
   kLeavesLate,            // a replica counts as in sync for seconds after its link ends
   kRevokesEarly,          // an ending leader revokes its lease before its data are safe
@@ -90,8 +90,8 @@ enum class Faults : uint8_t {
   // Replies to writes wait for the members in sync. Members fail one at a time, and no acknowledged
   // write is lost.
   kAckedWrites,
-  // Replicas load snapshots slowly. The leader hands over while a replica loads, and no lease may
-  // end meanwhile.
+  // Replicas load snapshots slowly. The leader hands over while a replica loads. No lease must end
+  // during the load.
   kSlowLoads,
   // No faults: leaders hand over repeatedly. No request of a client is redirected more than twice.
   kHandovers,

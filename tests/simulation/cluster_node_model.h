@@ -52,7 +52,7 @@ struct ClusterModel::Node {
   struct Ack {
     uint64_t acked = 0;
     int64_t at_us = 0;
-    uint64_t life = 0;  // Node::life of the replica's process that sent this acknowledgement
+    uint64_t life = 0;  // the replica's Node::life when it sent this acknowledgement
     bool log_works = true;
   };
   std::map<std::string, Ack> acks;  // in a leader: maps replica ids to acknowledgements

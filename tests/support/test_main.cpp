@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The main program of the unit tests. With BLOOMERY_ONE_THREAD, a test fails if it starts a thread
-// or listens on a socket. Such a test must be listed in threaded_tests.txt, for the programs that
-// run under ThreadSanitizer.
+// or listens on a socket. The source of such a test must be listed in threaded_tests.txt, so that
+// ThreadSanitizer runs the test.
 #include <gtest/gtest.h>
 
 #if defined(BLOOMERY_ONE_THREAD) && !defined(BLOOMERY_ASAN) && !defined(BLOOMERY_TSAN)

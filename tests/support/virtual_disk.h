@@ -2,12 +2,12 @@
 //
 // VirtualDisk: a FileSystem in memory with faults and power cuts under the control of the test.
 //
-// The operations on the disk are numbered from 1 on. A test can make one operation fail, or every
-// operation with at least a given number. The latter simulates the time between a power cut and the
-// end of the process. cut_power() then leaves what a real disk would leave: the synced bytes of
-// files and the synced entries of directories. `Unsynced` chooses what remains of unsynced bytes
-// and entries. A failed write leaves half of its bytes in the file. On a full disk it leaves as
-// many bytes as fit.
+// The operations on the disk are numbered from 1 on. A test can make one operation fail, or all
+// operations from a given number on. The failure of all further operations simulates the time
+// between a power cut and the end of the process. cut_power() then leaves the data that a real disk
+// would leave: the synced bytes of files and the synced entries of directories. `Unsynced` chooses
+// which unsynced bytes and entries remain. A failed write leaves half of its bytes in the file. On
+// a full disk it leaves as many bytes as fit.
 //
 // Creations, renames and removals of files reach the disk in the order in which they were made, as
 // in a journaling file system. A sync of a directory also syncs the changes of other directories

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// WriteThread: a WriteCaller for tests. It runs each task at once, on the thread of the test.
+// WriteThread: a WriteCaller for tests. It runs each task immediately, on the thread of the test.
 //
 // Thread safety: none.
 #pragma once

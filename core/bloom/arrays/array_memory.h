@@ -68,11 +68,11 @@ class ArrayMemory {
 
  private:
   struct Tail;
-  // A forked child, identified by the count of fork events at the beginning and at the end of its
-  // fork.
+  // A forked child. A counter increases by one before and after each fork(). The two values for
+  // this child show which arrays existed during the child's fork().
   struct Child {
-    uint64_t begin;
-    // Count of fork events after fork() returned. Until fork() returns, the largest uint64_t.
+    uint64_t begin;  // value of the counter before the fork() of this child
+    // Value of the counter after that fork() returned. Until then, the largest uint64_t.
     uint64_t end = std::numeric_limits<uint64_t>::max();
   };
   using Children = std::list<Child>;
@@ -101,7 +101,7 @@ class ArrayMemory {
   std::atomic<uint64_t> events_{0};
   std::mutex mutex_;             // guards children_ and freed_; never locked in a child process
   Children children_;            // child processes that are alive
-  Tail* freed_ = nullptr;        // linked list of freed arrays that living children may read
+  Tail* freed_ = nullptr;        // linked list of freed arrays that living children might read
   HugePages* const huge_pages_;  // moves big arrays into huge pages; null in some tests
 };
 
@@ -123,8 +123,8 @@ class ArrayMemory::ChildGuard {
   Children::iterator child_;
 };
 
-// Bytes of all mapped arrays of the process that are not freed. Includes untouched pages and the
-// arrays of PrivateMemory. Thread-safe.
+// Returns the bytes of all arrays of the process that are not freed. Includes untouched pages, and
+// the arrays of PrivateMemory. Thread-safe.
 uint64_t mapped_bytes();
 // Bytes of freed arrays that stay in memory because a forked child may read them.
 uint64_t kept_array_bytes();

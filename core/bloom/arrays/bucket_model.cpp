@@ -58,7 +58,7 @@ double BucketModel::reach() const {
   const double buckets = bucket_count();
   const Reach& reach = kReach[slots_per_bucket];
   const double large = reach.load * slots_per_bucket * buckets - std::sqrt(buckets) - reach.slack;
-  // An insertion cannot fail before two buckets are full. So a table always holds at least as many
+  // An insertion cannot fail before two buckets are full. So every table can hold at least as many
   // items as two buckets have slots.
   return std::max(2.0 * slots_per_bucket, std::floor(large));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BucketModel: the shape of a table of fingerprints with two buckets per item, and the number of
-// items that it holds.
+// BucketModel: the shape of a table of fingerprints with two buckets per item, its error rate, and
+// the number of items that it can hold.
 //
 // Invariants: buckets lie in lines of 512 bits and do not cross them; the number of buckets is
 // even.

@@ -64,8 +64,8 @@ struct BucketPlace {
   unsigned shift;
 };
 
-// An item's fingerprint and its two buckets. The lines of the buckets may not have reached the
-// cache yet.
+// An item's fingerprint and the places of its two buckets. The buckets themselves might not be in
+// the processor's cache yet.
 struct FingerprintPlaces {
   uint64_t fingerprint;
   std::array<BucketPlace, 2> buckets;
@@ -89,7 +89,7 @@ class FingerprintTable {
   uint64_t bucket_count() const { return bucket_count_; }
   unsigned slot_count() const { return shape_.slots; }
 
-  // The fingerprint for a hash, in [1, number of fingerprints].
+  // Returns the fingerprint for a hash, in [1, number of fingerprints].
   uint64_t fingerprint(uint64_t hash) const { return 1 + fast_range(hash, shape_.fingerprints); }
   uint64_t bucket(uint64_t hash) const { return fast_range(hash, bucket_count_); }
   uint64_t other_bucket(uint64_t bucket, uint64_t fingerprint) const {

@@ -46,12 +46,13 @@ class HugePages {
     kCollapsed,   // one piece was collapsed
     kFailed,      // the kernel could not collapse a piece, probably for lack of memory
     kPassEnded,   // the last piece was reached; the next step begins with the first one
-    kUnsupported  // the kernel cannot collapse pieces of the file
+    kUnsupported  // collapsing has failed repeatedly and has never succeeded
   };
 
   // The HugePages for the arrays of ArrayMemory::of_process().
   static HugePages& of_process();
-  // Moves the piece by MADV_COLLAPSE. REQUIRES: the piece is in a shared mapping of a file.
+  // Moves the piece into a huge page by MADV_COLLAPSE. REQUIRES: the piece is in a shared mapping
+  // of a file.
   static int collapse_by_kernel(void* piece, size_t size_bytes);
   explicit HugePages(Collapse collapse = collapse_by_kernel) : collapse_(std::move(collapse)) {}
 
@@ -76,7 +77,7 @@ class HugePages {
   using Address = uintptr_t;
   struct Array {
     uint64_t mapped_bytes;
-    std::vector<bool> is_huge;  // one flag for each piece, up to the last collapsed one
+    std::vector<bool> is_huge;  // one flag for each piece; pieces beyond the end are not huge
   };
   struct Piece {
     Address array;
@@ -85,20 +86,21 @@ class HugePages {
     std::byte* start() const { return reinterpret_cast<std::byte*>(array + index * kPieceBytes); }
   };
 
-  // Marks the array of the returned piece as busy. Returns nullopt at the end of the pass.
+  // Returns the next piece of the pass, and marks its array as busy. Returns nullopt at the end of
+  // the pass.
   std::optional<Piece> begin_piece();
   void end_piece(const Piece& piece, bool is_huge);
   int collapse(const Piece& piece);
   static bool is_resident(const Piece& piece);
 
   const Collapse collapse_;
-  unsigned rejections_ = 0;     // errors until the first success; used by the thread of step()
+  unsigned rejections_ = 0;     // errors before the first success; only step()'s thread uses it
   bool has_collapsed_ = false;  // used by the thread of step()
   std::atomic<uint64_t> huge_pieces_{0};
   std::mutex mutex_;                 // guards the members below; never locked in a child process
   std::map<Address, Array> arrays_;  // all arrays, by their address
   Address cursor_ = 0;               // address of the next piece
-  Address busy_ = 0;                 // array of the piece that step() works on; 0 between pieces
+  Address busy_ = 0;                 // address of the array that step() works on; 0 if none
   uint64_t busy_bytes_ = 0;          // mapped bytes of the busy array
   bool is_deferred_ = false;         // true if step() must free the busy array
 };

@@ -148,9 +148,10 @@ double lane_moment(const LineModel& model, double item_count) {
 }
 
 // Probability that a line has all bits of s hashes of an item that was not added, for s = 0, 1, 2….
-// Exact up to s = 2, then the logarithm is extrapolated as a parabola. Lookups with three
-// coinciding lines matter in the smallest filters only. With lanes the probability is exact up to
-// s = 1; for s = 2, the correlation of lines without lanes is used.
+// Without lanes the probability is exact up to s = 2. With lanes it is exact up to s = 1; for
+// s = 2, the correlation of lines without lanes is used. For s > 2, the logarithm of the
+// probability is extrapolated as a parabola. Lookups with three coinciding lines matter in the
+// smallest filters only.
 using Moments = std::array<double, kMaxLinesPerLookup + 1>;
 Moments same_line_moments(const LineModel& model, double item_count) {
   Moments moments{1};

@@ -35,8 +35,8 @@ struct LineModel {
   // Expected number of set bits after `item_count` items, and the variance of this number.
   double expected_ones(double item_count) const;
   double variance_of_ones(double item_count) const;
-  // Number of items that are expected to set `ones` bits. If all bits are set, returns the number
-  // for one clear bit.
+  // Returns the number of items that are expected to set `ones` bits. If `ones` is the number of
+  // all bits, returns the number of items that are expected to leave one bit clear.
   double items_of_ones(double ones) const;
 };
 

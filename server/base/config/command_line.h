@@ -47,7 +47,8 @@ struct CommandLine {
 // line in the error text.
 CommandLine parse_command_line(std::span<const std::string> arguments);
 
-// LogCheck: the arguments of --check-aof. They select the log, and the part to remove.
+// LogCheck: the arguments of --check-aof. They select the log, and the commands to remove from its
+// end.
 struct LogCheck {
   std::string path;            // path of the log; empty if the arguments are invalid
   bool cuts_torn_end = false;  // --fix: an incomplete last command is removed

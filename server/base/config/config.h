@@ -3,7 +3,8 @@
 // Config: the values of all options. Used at startup, by CONFIG GET, SET and REWRITE, and by the
 // hot paths of every thread.
 //
-// Invariants: every value passed its row's parser; set() changes all of its pairs or none.
+// Invariants: every value is a default or was accepted by its option's parser. set() changes all of
+// its pairs or none.
 // Thread safety: after load() all members may be called from any thread. Numbers are atomics;
 // strings are copied under a lock. A reader may see a value that set() reverts because a hook
 // fails. Hooks run on the thread of set(), one set() at a time, and must not call set() or
@@ -97,8 +98,8 @@ class Config {
   // not kServe.
   core::Result<Launch> load(int argc, const char* const* argv, int stdin_descriptor = 0);
 
-  // Returns warnings for the operator about directives without effect here. Each warning is
-  // returned once.
+  // Returns warnings for the operator about directives that have no effect in Bloomery. Each
+  // warning is returned once.
   std::vector<std::string> take_warnings();
 
   // Implements CONFIG GET pattern [pattern …]: returns the matching names and aliases with their
@@ -246,8 +247,8 @@ class BloomDefaults {
   double tightening_ratio() const noexcept {
     return config_.number(OptionId::kBloomTighteningRatio);
   }
-  // The layout of a new filter whose command names no layout. For native filters with very low
-  // error rates, core::bloom::native_layout() chooses another version.
+  // Returns the layout of a new filter whose command names no layout. For native filters with very
+  // low error rates, core::bloom::native_layout() chooses another version.
   core::bloom::LayoutId layout() const noexcept;
   int native_version() const noexcept {
     return static_cast<int>(config_.integer(OptionId::kBloomNativeVersion));

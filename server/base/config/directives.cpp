@@ -130,8 +130,8 @@ class FileReader {
     if (directive.words.empty()) return {};
     directive.words[0] = lower_case(directive.words[0]);
     if (directive.words[0] == "include" && directive.words.size() == 2) return include(directive);
-    // A relative path of `dir` is resolved against `folder_` here, because the parser of `dir`
-    // would resolve it against the current directory of the process.
+    // A relative path of `dir` is resolved here against the folder in which the server would start.
+    // The parser of `dir` would resolve the path against the process's current directory.
     if (directive.words[0] == "dir" && directive.words.size() == 2) {
       directive.words[1] = path_in(folder_, directive.words[1]);
     }

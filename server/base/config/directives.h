@@ -16,7 +16,7 @@
 
 namespace server {
 
-// Reasons for fatal errors.
+// Reasons why a configuration line is rejected.
 inline constexpr std::string_view kBadDirective = "Bad directive or wrong number of arguments";
 inline constexpr std::string_view kUnbalancedLine = "Unbalanced quotes in configuration line";
 

@@ -6,7 +6,7 @@
 // Invariants: names and aliases are lower case and unique over the table; `default_text` is a text
 // the row's own parser accepts and returns unchanged.
 // Thread-safe: a row does not change after it was built.
-// Source: redis.conf 7.0; conf/bloomery.conf explains every option to its user.
+// Source: redis.conf 7.0; conf/bloomery.conf explains every option to users.
 #pragma once
 
 #include <boost/system/result.hpp>

@@ -68,8 +68,8 @@ class Rewriter {
     if (option.accumulates && !text.empty()) append(fmt::format("{} \"\"", option.name));
     const auto wanted = write_lines(option, text);
     for (const std::string& line : wanted) append(line);
-    // write_lines() returns no line only for the default of `replicaof`. An included file may set
-    // `replicaof`, so the line "replicaof no one" restores the default.
+    // `wanted` is empty only if the option is `replicaof` and has its default. An included file may
+    // set `replicaof`, so the line "replicaof no one" restores the default.
     if (wanted.empty()) append(fmt::format("{} no one", option.name));
   }
 
@@ -122,7 +122,8 @@ class Rewriter {
            !foreign_module_of(name).empty();
   }
 
-  // Returns whether a start that read only these lines would give the option the value `text`.
+  // Returns whether the option would have the value `text` in a server that has read only these
+  // lines.
   static bool lines_say(const Option& option, const std::vector<OptionLine>& lines,
                         const std::string& text) {
     std::string value = option.default_text;

@@ -38,8 +38,8 @@ using StartFrom = std::function<core::Result<std::vector<std::string>>(std::stri
 // Does the same as rewrite_config_text(), for a file that may include other files. `start_from`
 // must read the included files too. If an included file would override an option, the option's
 // lines are put at the end of the new text. This happens even if the option has its default value.
-// Errors: the errors of `start_from`. Also fails if a start from the new text gives some option
-// another value than `texts` does.
+// Errors: the errors of `start_from`. Also fails if a server that starts from the new text would
+// have a value that differs from `texts`.
 core::Result<std::string> rewrite_config_file(
     std::string_view old_text, std::span<const std::string> texts,
     const std::optional<std::vector<std::string>>& user_lines, const StartFrom& start_from);

@@ -51,7 +51,7 @@ Parsed<Value> parse_file_name(const Option& option, Words words, const std::stri
 Parsed<Value> parse_save(const Option& option, Words words, const std::string& current);
 std::vector<std::string> write_save(const Option& option, const std::string& text);
 
-// Parses `host port`, or `no one`, whose value is empty.
+// Parses `host port`, or `no one`, for which the value is empty.
 Parsed<Value> parse_replicaof(const Option& option, Words words, const std::string& current);
 std::vector<std::string> write_replicaof(const Option& option, const std::string& text);
 Parsed<Value> parse_announced_host(const Option& option, Words words, const std::string& current);

@@ -3,7 +3,8 @@
 // LatencyMonitor: records events that took at least latency-monitor-threshold, by kind: "command",
 // "fork", "expire-cycle". LATENCY shows them.
 //
-// Invariants: a kind has at most 160 samples, one per second: the slowest event of that second.
+// Invariants: each kind of event has at most 160 samples. A sample is the slowest event of one
+// second.
 // Thread safety: all members may be called from any thread.
 // Source: Redis 7.0.15, LATENCY HISTORY.
 #pragma once
@@ -36,7 +37,7 @@ class LatencyMonitor {
  public:
   using ByKind = std::map<std::string, LatencyEvents, std::less<>>;
 
-  // Sets the duration from which events are recorded. 0 switches the monitor off.
+  // Sets the minimum duration of the events that are recorded. 0 switches the monitor off.
   void set_threshold_ms(int64_t threshold_ms) {
     threshold_ms_.store(threshold_ms, std::memory_order_relaxed);
   }

@@ -34,8 +34,8 @@ class Daemon {
   // Returns the exit status in the starter, and nullopt in the daemon. Errors: the daemon could not
   // be started.
   core::Result<std::optional<int>> detach();
-  // Called when the daemon is ready. Lets the starter exit, and writes nothing more to the
-  // starter's terminal. Has no effect in a process that is not a daemon.
+  // Called when the daemon is ready. Lets the starter exit. From then on the daemon writes nothing
+  // to the terminal. Has no effect in a process that is not a daemon.
   void become_silent();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes reports in signal handlers: text, and the stack of the calling thread, to the report's
-// file.
+// Writes reports to a file from signal handlers. A report consists of text and the stack of the
+// calling thread.
 //
 // Invariants: after prepare_reports() no function of this file allocates memory or takes a lock.
 // Thread safety: prepare_reports() is called once, before other threads start. Any thread may call

@@ -97,9 +97,9 @@ struct ServerState {
   std::atomic<bool> expires_actively{true};
   // True if the periodic tasks are paused. DEBUG PAUSE-CRON sets the flag.
   std::atomic<bool> is_cron_paused{false};
-  // Number of executed commands that no other kind of server supports, on filters that other kinds
-  // can hold. A command is counted before it is journalled. A replica of another kind cannot
-  // execute the command, so it then needs a new snapshot.
+  // Number of executed commands that only Bloomery supports, on filters that other servers can
+  // hold. A replica that is not Bloomery cannot execute such a command, so it then needs a new
+  // snapshot. The command is counted before it is journalled.
   std::atomic<uint64_t> own_words{0};
   // The number of effective changes since the start, from which INFO computes
   // rdb_changes_since_last_save. Every write changes it, so it shares no cache line with the fields

@@ -43,16 +43,16 @@ class RespClient {
   // answer in time.
   core::Result<> connect(const ClientSocket::Target& target);
   // Authenticates by AUTH. Does nothing if `password` is empty. `user` is empty for the default
-  // user. Errors: those of all functions, and the server's error.
+  // user. Errors: the connection failed or timed out, or the server has rejected AUTH.
   core::Result<> authenticate(const std::string& user, const std::string& password);
   core::Result<> send(std::string_view bytes);
   core::Result<> send_command(const std::vector<std::string>& words);
 
-  // Returns the next reply. An error that the server returns is a reply, too. Errors: those of
-  // all functions, bytes that are not RESP, and a reply that is too large.
+  // Returns the next reply. An error that the server returns is a reply, too. Errors: the
+  // connection failed or timed out, the bytes are not RESP, or the reply is too large.
   core::Result<protocol::Reply> read_reply();
-  // Returns the next line without its end, which is "\n" or "\r\n". Errors: those of all functions,
-  // and a line that is too long.
+  // Returns the next line without its end, which is "\n" or "\r\n". Errors: the connection failed
+  // or timed out, or the line is too long.
   core::Result<std::string> read_line();
   // Returns the received bytes, at least one.
   core::Result<std::string> read_some();
@@ -65,7 +65,7 @@ class RespClient {
   std::chrono::milliseconds step_;
   std::optional<Clock::time_point> deadline_;
   protocol::ReplyParser parser_;
-  std::string input_;  // the received bytes that no reply and no line has used yet
+  std::string input_;  // the received bytes that were not parsed yet
 };
 
 }  // namespace server

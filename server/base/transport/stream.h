@@ -37,7 +37,7 @@ class Stream {
 
   virtual ~Stream() = default;
   // Reads at most `size_max` bytes from the socket. Fills `first`, which may be empty, and then
-  // `second`. REQUIRES: both together have room for size_max + kExtraBytesMax bytes.
+  // `second`. REQUIRES: their total size is at least size_max + kExtraBytesMax.
   virtual Outcome receive(std::span<char> first, std::span<char> second, size_t size_max) = 0;
   // Sends the bytes. If `bytes` is empty, sends only bytes that are still inside the stream.
   virtual Outcome send(std::string_view bytes) = 0;

@@ -57,7 +57,7 @@ struct TlsContext {
   std::shared_ptr<SSL_CTX> server;
   std::shared_ptr<SSL_CTX> client;
 
-  // Reads the files. Errors: a line for the log, with the name of the file.
+  // Reads the files that `settings` names. Errors: a line for the log, with the name of the file.
   static core::Result<TlsContext> make(const TlsSettings& settings);
 };
 

@@ -197,8 +197,8 @@ bool TlsStream::decrypt(std::span<char> first, std::span<char> second, size_t& s
       continue;
     }
     if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_ZERO_RETURN) {
-      // The peer has finished sending, but may keep its socket open. Shutting down lets the next
-      // recv() report the end.
+      // The peer has finished sending, but may keep its socket open. After shutdown(), the next
+      // recv() reports the end of the stream.
       ::shutdown(descriptor_, SHUT_RD);
       return true;
     }

@@ -11,7 +11,8 @@
 //   socket ◄──send── held_ ◄──── OpenSSL ◄── bytes          send()
 //
 // receive() never leaves a whole record inside OpenSSL, because epoll reports only bytes that are
-// still in the socket. Neither direction ever waits for the other inside OpenSSL.
+// still in the socket. Inside OpenSSL, receiving never waits for sending, and sending never waits
+// for receiving.
 //
 // Invariants: at most kHeldBytesMax unsent bytes are held. On the server's side, nothing is
 // allocated for OpenSSL before the peer's first byte arrives. On the client's side, nothing is
@@ -64,7 +65,8 @@ class TlsStream final : public Stream {
   bool is_established();
   // Called after an OpenSSL call that failed. Returns whether the stream can continue.
   bool goes_on_after(int result);
-  // Sends the held bytes. Returns false if the connection has failed.
+  // Sends the encrypted bytes in held_, as far as the socket accepts them. Returns false if the
+  // connection has failed.
   bool send_held();
   bool write(std::string_view bytes);
   bool decrypt(std::span<char> first, std::span<char> second, size_t& size);

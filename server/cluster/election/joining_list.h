@@ -37,7 +37,7 @@ class JoiningList {
 
  private:
   struct Progress {
-    uint64_t tick = 0;  // the tick at which `wanted` first contained the member
+    uint64_t tick = 0;  // tick of the first step() whose `wanted` contained the member
     std::optional<uint64_t> goal;
   };
 

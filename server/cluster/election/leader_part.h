@@ -69,10 +69,11 @@ class LeaderPart {
   // Returns whether this leader has resigned and waits until etcd shows the outcome of the
   // handover.
   bool has_resigned() const { return handover_.state == Handover::State::kResigned; }
-  // Called when this node ends. From now on, only this node and the members in sync that have
-  // acknowledged `offset` stay on the list of members in sync.
+  // Called when this node shuts down, after its last write. Restricts the list of members in sync
+  // to this node and to the members on the list that have acknowledged `offset`.
   void close_list(uint64_t offset) { closed_offset_ = offset; }
-  // Returns whether etcd has stored the list of members in sync as close_list() restricts it.
+  // Returns whether etcd has stored the list of members in sync without the members that
+  // close_list() excludes.
   bool is_list_closed(const Shard& shard) const;
   // Returns all other members that may take over: those in the shard's `insync` in etcd, before or
   // after the pending change. If etcd has an older topology than this node, these are all other

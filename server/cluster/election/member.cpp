@@ -158,8 +158,9 @@ bool Member::is_sound(uint64_t known_revision, ReadOutcome outcome, const Topolo
       known_revision <= newer.revision && newer.revision <= state_.topology.revision;
   if (outcome == ReadOutcome::kChanged && !is_late && !supersedes(newer, state_.topology)) {
     state_.fault = TopologyFault::kOlder;
-    // etcd was restored. A pending takeover would fail, because it depends on a revision that etcd
-    // has lost. If the takeover stayed pending, this node would refuse all promises.
+    // etcd was restored. A pending takeover cannot succeed, because it depends on a revision that
+    // etcd has lost. It is dropped, because during a takeover this node makes no promises to a
+    // leader.
     if (!leads()) state_.calls.refused();
     return false;
   }

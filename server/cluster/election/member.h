@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Member: the role of one server in its shard. Member decides whether the server leads and may
-// acknowledge, whether it takes over, and which leader it follows. The owner executes the actions
-// that take_actions() returns, and reports their outcomes. Member uses no sockets, threads or
-// clocks.
+// acknowledge writes, whether it takes over, and which leader it follows. The owner executes the
+// actions that take_actions() returns, and reports their outcomes. Member uses no sockets, threads
+// or clocks.
 //
 //   topology names another leader ──► replica: campaigns when etcd lacks alive/<leader>
 //   topology names this node ───────► leader: asks etcd, else its members, and extends its permit
@@ -68,7 +68,7 @@ class Member {
   // The functions below report the outcomes of actions. The owner must report an outcome for every
   // call, or "unknown" after a timeout. With ReadOutcome::kChanged, `newer` is the topology that
   // was read. If that topology is older than the known one, a leader continues as if etcd did not
-  // answer. Meanwhile no member takes over or writes a new epoch.
+  // answer. While etcd has the older topology, no member takes over or writes a new epoch.
   void topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
                      const TopologyVersion& newer = {});
   // `revision` is the revision of the written topology, for kCommitted. Before the owner reports
@@ -103,8 +103,8 @@ class Member {
   // Executes CLUSTER FAILOVER FORCE on a replica, which takes over even if the leader is alive.
   core::Result<> take_over(int64_t now_us);
 
-  // Called when this node ends and its stream ends at `offset`. A leader removes from the list of
-  // members in sync the members that lack a part of the stream.
+  // Called when this node shuts down. Its stream ends at `offset`. If this node is the leader,
+  // members that lack a part of the stream are removed from the list of members in sync.
   void close_list(int64_t now_us, uint64_t offset);
   // Returns whether this node may now delete its key alive/<id>, so that another member takes over.
   // It may if every other member on the list of members in sync has all acknowledged writes.
@@ -136,8 +136,8 @@ class Member {
   // not be written. A leader without a whole copy of the data waits until all members in sync have
   // been alive for four node timeouts. This time suffices for a takeover. A leader that has a
   // snapshot but no append log, or whose machine was restarted, waits at most four node timeouts
-  // after its start. After a restart of the machine, the wait ends early if all members in sync
-  // have answered that they have no more data.
+  // after its start. After a restart of the machine, the wait ends early if no member in
+  // sync is ahead: each has sent its replication position.
   bool has_lost_data(int64_t now_us) const;
 
  private:

@@ -19,12 +19,14 @@ class MemberQueue;
 using PeerAnswered = std::function<void(std::string line)>;
 
 void ask_for_promise(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done);
-// `done` gets the line "+<epoch> <offset>", or "-NO …" if this node cannot take over now.
+// Asks this node for its position. `done` gets the line "+<epoch> <offset>", or "-NO …" if this
+// node cannot take over now.
 void ask_for_offset(MemberQueue& queue, std::string shard, PeerAnswered done);
 // `done` gets the line "+OK" once this node leads in a later epoch and serves, or "-NO …" after
 // Succession::kHoldUs.
 void report_resigned(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done);
-// Asks a leader to hand its shard over to the replica. `done` gets +OK once the handover has begun.
+// Asks this node to hand the shard that it leads over to the replica. `done` gets +OK once the
+// handover has begun.
 void ask_for_handover(MemberQueue& queue, std::string shard, std::string replica_id,
                       PeerAnswered done);
 // Executes CLUSTER FAILOVER on this replica. If `is_forced` is false, asks the leader to hand the

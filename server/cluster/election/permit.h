@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Permit: the time in which a leader may acknowledge. A reply may leave while from_us() <= now <
-// until_us(). The leader extends the permit by a proof: when the leader sent a question, no member
-// had taken over. The proof is etcd's answer that the topology still names this leader, or the
-// promise of every member that could take over. Before its first reply, a new leader waits longer
-// than any permit of the old leader lasts.
+// until_us(). The leader extends the permit by sending a question. The answer must prove that no
+// member had taken over when the question was sent. The proof is etcd's answer that the topology
+// still names this leader, or the promise of every member that could take over. Before its first
+// reply, a new leader waits longer than any permit of the old leader lasts.
 //
 //   old leader   question sent ──────── W ────────► last reply
 //   etcd                    answered │ new leader written

@@ -24,7 +24,8 @@ class Succession {
 
   // Called when the leader of `epoch` has reported its resignation to this node, its successor.
   void named(uint64_t epoch, int64_t now_us) { hold(epoch, now_us); }
-  // Called when etcd has the topology that names the successor of this node, which led in `epoch`.
+  // Called when the topology in etcd names another node as the leader. Until then this node was the
+  // leader, in `epoch`.
   void handed_over(uint64_t epoch, int64_t now_us) {
     if (served_epoch_ <= epoch) hold(epoch + 1, now_us);
   }

@@ -2,7 +2,7 @@
 //
 // Helpers by which the BF.* commands find and change the filter of a key.
 //
-// Thread safety: the thread that runs the command calls the functions.
+// Thread safety: only the thread that runs the command may call the functions.
 #pragma once
 
 #include <string_view>

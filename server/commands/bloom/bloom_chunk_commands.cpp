@@ -3,8 +3,8 @@
 // BF.SCANDUMP, BF.LOADCHUNK and BF.LOAD export and import filters, in the formats of RedisBloom and
 // valkey-bloom.
 //
-// New filters are decoded without holding the lock. Whether the key exists is checked before and
-// after.
+// New filters are decoded without holding the key's lock. So the commands check whether the key
+// exists both before and after decoding.
 #include "server/commands/bloom/bloom_chunk_commands.h"
 
 #include <string>

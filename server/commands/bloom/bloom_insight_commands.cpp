@@ -64,8 +64,8 @@ class PairWriter {
   protocol::ReplyWriter& reply_;
 };
 
-// The fill levels, as fractions of the capacity, for which the reply predicts the residue: the
-// share of items that could not be deleted.
+// A fill level for which the reply predicts the residue: the share of items that could not be
+// deleted. `share` is the number of items as a fraction of the capacity.
 struct Load {
   std::string_view name;
   double share;

@@ -63,8 +63,8 @@ class SettingWords {
       words.emplace_back("NONSCALING");
     }
     if (parameters_.layout == ValkeyBloomLayout::kId) {
-      // The seed is written as valkey-bloom writes it. A command with a seed belongs to the
-      // valkey-bloom layout, and valkey-bloom can read the log.
+      // The seed is written as valkey-bloom writes it, so that valkey-bloom can read the log. A
+      // seed selects the layout valkey-bloom, so the option LAYOUT is not needed.
       const auto* const seed = reinterpret_cast<const char*>(parameters_.seed.data());
       return append(words,
                     {"TIGHTENING", tightening_ratio_, "SEED", {seed, parameters_.seed.size()}});
@@ -196,8 +196,9 @@ void journal_made(const Context& ctx, const KeyRef& key, const ScalableFilter& f
   }
 }
 
-// Returns whether the commands of the server that uses this layout recreate the filter exactly. A
-// loaded filter may differ in size, because its size was computed on another machine.
+// Returns whether the filter has the layout of RedisBloom or valkey-bloom, and the commands of that
+// module recreate it exactly. A loaded filter may differ in size, because another machine computed
+// its size.
 bool has_foreign_words(const ScalableFilter& filter) {
   if (filter.layout() == RedisBloomLayout::kId) return true;
   if (filter.layout() != ValkeyBloomLayout::kId) return false;

@@ -2,7 +2,7 @@
 //
 // FilterBudget: the memory by which one filter may still grow. This is the smaller of the server's
 // free memory and the part of bf.bloom-memory-usage-limit that the filter does not use yet. A
-// filter of bf.bloom_max_filters layers may not grow at all.
+// filter that already has bf.bloom_max_filters layers cannot grow.
 //
 // Invariants: the limit applies to the whole filter, as BF.INFO's Size counts it.
 // Thread safety: must be used under the filter's exclusive lock.

@@ -298,7 +298,7 @@ bool is_exact_layout(std::optional<LayoutId> named, LayoutId layout) {
 FilterParameters merge(const Config& config, const Settings& settings, CommandOrigin origin) {
   const BloomDefaults defaults(config);
   FilterParameters parameters;
-  // Only Bloomery's layout supports windows, so a command with a window need not name the layout.
+  // Only the native layouts support windows, so a command with a window need not name the layout.
   const LayoutId unnamed = settings.window.is_asked() ? core::bloom::kDefaultLayout
                                                       : unnamed_layout(config, settings, origin);
   parameters.layout = settings.layout.value_or(unnamed);

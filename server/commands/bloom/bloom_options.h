@@ -54,8 +54,9 @@ struct FilterRequest {
 // its filters get RedisBloom's layout.
 core::bloom::FilterParameters default_filter_parameters(const Config& config, CommandOrigin origin);
 
-// Parses "BF.RESERVE key error_rate capacity [option ...]". A journal of Bloomery states every
-// setting that matters, so missing options do not come from the configuration.
+// Parses "BF.RESERVE key error_rate capacity [option ...]". If the command comes from Bloomery's
+// own journal, the configuration does not supply missing options, because the journal states every
+// setting that matters.
 core::Result<FilterRequest> parse_reserve(const Context& ctx);
 // Parses "BF.INSERT key [option ...] [ITEMS item ...]".
 core::Result<FilterRequest> parse_insert(const Context& ctx);

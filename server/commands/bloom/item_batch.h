@@ -4,8 +4,8 @@
 // its own ItemBatch. EarlyHash and EarlyBatch hold hashes that are computed before the key is
 // locked.
 //
-// Invariants: hashes, outcomes, removals and found have one element per item of the last hash(),
-// until release_large().
+// Invariants: hashes, outcomes, removals and found have one element per item of the last call of
+// hash(), until release_large() is called.
 // Thread safety: of_thread() gives each thread its own ItemBatch.
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // WindowWords: the options of filters with a window.
 //
-// Invariants: parsed options describe a window that a filter can have, or none.
+// Invariants: parsed options describe either no window, or a window that a filter can have.
 // Thread safety: each object belongs to one thread.
 // Source: core/bloom/window.h.
 #pragma once

@@ -85,10 +85,10 @@ std::optional<std::pair<size_t, size_t>> first_overlap(
   std::ranges::sort(places, {}, [&](size_t place) { return std::pair(prefixes[place], place); });
   std::optional<std::pair<size_t, size_t>> first;
   // The loop visits the prefixes in sorted order. The stack `open` holds the visited prefixes with
-  // which the current prefix begins. All of them overlap the current prefix, and the one with the
-  // lowest position in the request gives the first pair. `place` is the prefix's position.
+  // which the current prefix begins, so each of them overlaps the current prefix. Only the one with
+  // the lowest position in the request can form the pair to return.
   struct Open {
-    size_t place;
+    size_t place;   // position of this prefix in the request
     size_t lowest;  // lowest position among this prefix and all prefixes below it on the stack
   };
   std::vector<Open> open;
@@ -164,7 +164,7 @@ void start_tracking(Context& ctx, TrackingRequest& request) {
 }  // namespace
 
 std::string overlap_error(std::string_view prefix, std::string_view kind, std::string_view other) {
-  // As in Redis, a prefix is quoted up to its first zero byte.
+  // As in Redis, the error shows each prefix only up to its first zero byte.
   return fmt::format(
       "ERR Prefix '{}' overlaps with {} prefix '{}'. Prefixes for a single client must not "
       "overlap.",

@@ -15,7 +15,8 @@
 namespace server {
 namespace {
 
-// Returns the stripes that EXEC must lock: those of all keys it uses and all keys it watched.
+// Returns the stripes that EXEC must lock: the stripes of the watched keys, and of the keys that
+// the queued commands use.
 StripeMask stripes_of(const Context& ctx, const Transaction& transaction) {
   if ((transaction.queued_flags & kWholeKeyspace) != 0) return core::keyspace::kAllStripes;
   StripeMask mask = 0;

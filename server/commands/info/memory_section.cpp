@@ -124,9 +124,10 @@ void write_memory(const Source& source, Lines& lines) {
   lines.field("mem_clients_normal", clients.normal_bytes);
   lines.zeros({"mem_cluster_links"});
   lines.field("mem_aof_buffer", log_bytes);
-  // Writes the bytes of big bit arrays: reserved, freed but still mapped for a child, resident, and
-  // in huge pages. The resident bytes include pages of reserved and of freed arrays, whichever
-  // process touched the pages. They also include the huge pages.
+  // Bytes of the big bit arrays: reserved, freed but still mapped for a child, resident, and in
+  // huge pages. The resident bytes include pages of
+  // reserved and of freed arrays, whichever process touched the pages. They also include the huge
+  // pages.
   lines.field("mem_filter_arrays_reserved", core::bloom::mapped_bytes());
   lines.field("mem_filter_arrays_kept_for_child", core::bloom::kept_array_bytes());
   lines.field("mem_filter_arrays_resident", core::bloom::resident_array_bytes());

@@ -20,7 +20,8 @@ inline constexpr std::string_view kNotADatabase = "ERR DB index is out of range"
 inline constexpr std::string_view kDatabaseIndexRange =
     "ERR value is out of range, value must between -2147483648 and 2147483647";
 
-// The error of a command that needs several databases.
+// Returns the error of a command that needs several databases. A server in cluster mode has only
+// one.
 inline std::string not_in_cluster(std::string_view command) {
   return "ERR " + std::string(command) + " is not allowed in cluster mode";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ScanArguments: the arguments of SCAN and similar commands. ReplyList: the list that they reply
-// with.
+// ScanArguments: the arguments of SCAN and similar commands. ReplyList: the list of elements in the
+// reply of such a command.
 //
 // Invariants: a ScanArguments without an error is valid for Keyspace::scan().
 // Thread safety: each object belongs to one thread.
@@ -24,8 +24,8 @@ class NamePattern {
   explicit NamePattern(std::string_view pattern)
       : takes_all_(pattern == "*"), glob_(takes_all_ ? std::string_view() : pattern) {}
 
-  // As in Redis, KEYS * and SCAN with MATCH * also return the key with the empty name. A Glob of
-  // "*" does not match an empty text.
+  // As in Redis, KEYS * and SCAN with MATCH * also return the key with the empty name. This needs a
+  // check of its own, because the Glob "*" does not match an empty text.
   bool fits(std::string_view name) const { return takes_all_ || glob_.matches(name); }
 
  private:

@@ -244,7 +244,7 @@ constexpr Command through_all_keys(Command row) {
   return row;
 }
 
-// Returns the table row of a CLUSTER subcommand about the node whose id is the argument.
+// Returns the table row of a CLUSTER subcommand whose argument is the id of a node.
 template <void (*answer)(Context&)>
 constexpr Command node_question(std::string_view name, std::string_view summary) {
   Command row = question<answer>(name, summary);

@@ -23,7 +23,7 @@ namespace server {
 struct KeyTransfer::Job {
   TransferTarget target;
   std::vector<DumpedKey> keys;
-  Waker abandoned;  // woken when the transfer is abandoned
+  Waker abandoned;  // ends the thread's waits when the transfer is abandoned
   std::atomic<bool> has_ended{false};
   Outcome outcome;   // result of the transfer; set before has_ended, constant afterwards
   std::mutex mutex;  // this mutex guards wake

@@ -105,8 +105,9 @@ class AwaitedAcks final : public AwaitedReply {
  private:
   const Services& services_;
   const Wanted wanted_;
-  // How often this server had been demoted from leader to replica when the command started. After
-  // another demotion, stream_offset_ no longer identifies the writes before the command.
+  // Number of times that this server had been demoted from leader to replica when the command
+  // started. After another demotion, stream_offset_ no longer identifies the writes before the
+  // command.
   const uint64_t demotions_;
   const uint64_t stream_offset_;
   const uint64_t log_offset_;  // journal offset of this server when the command started

@@ -49,8 +49,8 @@ core::Result<> DataReplacer::replace(const Replacement& replacement) {
 }
 
 // Waits for the end of every command that began before clients got LOADING. Otherwise, on a
-// writable replica, such a command could write between the loaded keys. Returns false if the server
-// ends.
+// writable replica, such a command could write to the keyspace while the new data are loaded.
+// Returns false if the server ends.
 bool DataReplacer::await_commands(const std::function<void()>& on_piece) {
   if (commands_ == nullptr) return true;
   constexpr std::chrono::milliseconds kPieceTime{100};

@@ -220,8 +220,9 @@ void AppendLog::step() {
     if (is_retry) next_retry_us_ = now_us + core::kSecondUs;
     write_and_report();
   }
-  // The stream position is written even if there were no commands, because the stream advances
-  // without them. If this write fails, the write of the next command reports the failure.
+  // The stream position is written even if there were no commands for the log, because the stream
+  // also has PINGs and published messages. If this write fails, the write of the next command
+  // reports the failure.
   if (now_us >= next_position_us_ && !fails()) {
     next_position_us_ = now_us + core::kSecondUs;
     (void)files_->writer().write_position();
@@ -279,7 +280,7 @@ void AppendLog::report_failure(const std::string& reason) {
   if (!writer().is_open()) return;  // the log was switched off while the sync ran
   if (is_always() && listener_ != nullptr) listener_->on_log_fatal(cause);
   const bool is_new = availability_.append_log_failed(cause);
-  // A log that was switched off in the meantime must no longer block writes.
+  // If the log was switched off since the first check above, its failure must not block writes.
   if (!writer().is_open()) return availability_.end(Availability::kAppendLogFails);
   if (!is_new) return;
   log_error("The append log fails, writes are refused until it works: {}", cause);

@@ -22,7 +22,7 @@
 // a sync is overdue, replies to read-only commands are still sent, although the data that they show
 // may be lost. If writing fails (fails()), clients with pending writes get failure_text(), new
 // writes are refused (Availability), and the log's thread retries. With `always` a failure ends the
-// process, so no client relies on unanswered writes.
+// process before any affected write is acknowledged.
 // Thread safety: all members may be called from any thread.
 // Source: docs/architecture.md, "The journal".
 #pragma once

@@ -69,7 +69,7 @@ class SyncPacing {
   std::atomic<int64_t> average_us_{kSlowUs};
   std::atomic<size_t> waiting_{0};  // number of clients for which no sync has begun
 
-  // Number of waiting clients that wakes the log's thread.
+  // The log's thread is woken when at least this number of clients wait.
   std::atomic<size_t> wakes_from_{1};
   // Time for which the log's thread waits for more clients; used by that thread only.
   int64_t gather_us_ = 0;

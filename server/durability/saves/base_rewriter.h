@@ -38,8 +38,8 @@ class BaseRewriter {
   // If another kind of save has claimed the slot, schedules a rewrite. Errors: the error reply.
   core::Result<SaveStart> request();
   void start_if_requested();
-  // Schedules a rewrite, which starts when the save slot is free. Cancels the scheduled one if
-  // `is_wanted` is false.
+  // Schedules a rewrite, which starts when the save slot is free. If `is_wanted` is false, cancels
+  // the scheduled rewrite instead.
   void schedule(bool is_wanted) { is_scheduled_ = is_wanted; }
   bool is_scheduled() const { return is_scheduled_; }
   // Starts a rewrite if one is due. Returns whether a rewrite was due, even if it could not be

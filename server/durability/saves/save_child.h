@@ -40,8 +40,8 @@ class SaveChild {
   // fork failed.
   static core::Result<std::unique_ptr<SaveChild>> start(const core::Clock& clock, const Work& work,
                                                         ChildDescriptors descriptors);
-  // Saves at once, in this process. Used by tests with an in-memory file system, which cannot see a
-  // child's files.
+  // Saves in this process, without a fork, before the call returns. Used by tests with an in-memory
+  // file system, because this process could not see the files that a child writes there.
   static core::Result<std::unique_ptr<SaveChild>> start_here(const core::Clock& clock,
                                                              const Work& work,
                                                              ChildDescriptors descriptors);

@@ -127,7 +127,7 @@ ListeningSocket::Opened ListeningSocket::open_unix(asio::io_context& context,
   const auto failed = [&path](const core::Error& why) {
     return core::Error{fmt::format("Failed opening Unix socket {}: {}", path, why.message)};
   };
-  // bind() creates the file. No one may connect before the file's group is set.
+  // bind() creates the socket's file. The umask prevents connections until the file's group is set.
   const mode_t old_mask = ::umask(0777);
   if (!error) socket->acceptor_.bind(asio::local::stream_protocol::endpoint(path), error);
   ::umask(old_mask);

@@ -2,9 +2,9 @@
 //
 // ListeningSocket: accepts the peers that connect to one address.
 //
-// Invariants: while the process has no free descriptors or the handler has no room, accepting
-// pauses and does not spin. Child programs inherit no socket. A unix socket never has wider
-// permissions than requested, not even between bind and chmod.
+// Invariants: while the process has no free descriptors or the handler has no room, no peer is
+// accepted, and the thread does not spin. Child programs inherit no socket. A unix socket never has
+// wider permissions than requested, not even between bind and chmod.
 // Thread safety: all members may be called from any thread. The handler runs on the thread of the
 // io_context. The handler must not call the socket's members, and must be valid until close() has
 // returned.

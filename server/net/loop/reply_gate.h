@@ -137,7 +137,7 @@ class ReplyGate {
 
   ReplyLog& log_;
   const cluster::ClusterState* permit_ = nullptr;
-  // Acknowledgements that replies to writes wait for; null if they do not wait for replicas.
+  // Acknowledgements for which replies to writes wait; null if replies do not wait for replicas.
   WriteAcks* acks_ = nullptr;
   const std::function<void(bool)> on_waiting_;
   protocol::OutputBuffer replies_;

@@ -63,7 +63,7 @@ size_t SocketSet::deliver() {
   for (next_ = 0; next_ < count_;) {
     const epoll_event& event = events_[next_++];
     auto* const watcher = static_cast<Watcher*>(event.data.ptr);
-    // The pointer is null if the watcher was removed after this poll of the sockets.
+    // The pointer is null if an earlier event of this poll has removed the watcher.
     if (watcher != nullptr) watcher->on_ready(event.events);
   }
   next_ = count_ = 0;

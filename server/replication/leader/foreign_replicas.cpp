@@ -46,8 +46,8 @@ core::Result<> ForeignReplicas::check(std::string_view address, int64_t now_us) 
     next_log_us_ = now_us + kLogEveryUs;
     log_warning("Replica {} is refused: {}", address, *found);
   }
-  // The error is NOMASTERLINK, because after any other error Redis would send SYNC on the same
-  // connection. A replica that uses SYNC never acknowledges.
+  // After any error but NOMASTERLINK and LOADING, Redis would send SYNC on the same connection. A
+  // replica that uses SYNC never acknowledges.
   return core::Error{fmt::format("NOMASTERLINK the replica is refused: {}", *found)};
 }
 
@@ -73,9 +73,8 @@ bool ForeignReplicas::take_unheld_filters() {
     if (total == seen) continue;
     seen = total;
     // A replica can load only one module: RedisBloom or valkey-bloom. With `auto` this leader does
-    // not know which one. Among the filters in a layout of these modules, the last one decides
-    // which module the leader assumes. A filter in any other layout counts as one that the replica
-    // cannot hold.
+    // not know which one. So it assumes the module in whose layout it last found a new filter. A
+    // new filter in any other layout counts as one that the replica cannot hold.
     const bool is_held = policy == "auto"
                              ? row.is_foreign && module_layout_.value_or(row.id) == row.id
                              : policy == row.name;

@@ -4,9 +4,9 @@
 // Redis or Valkey servers, can hold the data of this leader. Also records the first offset of the
 // stream from which a foreign replica may continue.
 //
-// A foreign replica drops commands of the stream that it does not know, and acknowledges them. Its
-// process ends when it loads a filter of an unknown module. So a foreign replica that cannot hold
-// all kinds of filters is not served.
+// A foreign replica drops unknown commands of the stream, but acknowledges their bytes. Its process
+// ends when it loads a filter of an unknown module. So a foreign replica that cannot hold all kinds
+// of filters is not served.
 //
 // Thread safety: one thread at a time may use an object. Leader's mutex guards it.
 // Source: docs/replication.md, "Replicas of another kind".

@@ -483,7 +483,8 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
   if (started) return;
   const std::scoped_lock lock(mutex_);
   // If the fork failed, transfer.finished() has stored the error in the snapshot. If no result is
-  // stored, start() failed before the fork. Then the snapshot is dropped, and soon tried again.
+  // stored, start() failed before the fork. In that case the snapshot is dropped. In both cases a
+  // new snapshot is tried soon.
   if (!snapshot_->result) snapshot_.reset();
   constexpr int64_t kRetryUs = 100'000;
   constexpr int64_t kRetryForMemoryUs = 10 * core::kSecondUs;
@@ -496,8 +497,8 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
 core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
     const persistence::RdbReplicationInfo& position) {
   const std::scoped_lock lock(mutex_);
-  // All stripes are locked, so no command can add a filter that foreign replicas do not support
-  // between this check and the fork.
+  // All stripes are locked between this check and the fork. So no command can add a filter that
+  // foreign replicas do not support.
   drop_foreign(parts_.clock.monotonic_us());
   const auto offset = static_cast<uint64_t>(position.offset);
   const std::string line = fmt::format("+FULLRESYNC {} {}\r\n", position.id, position.offset);

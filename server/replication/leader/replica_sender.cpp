@@ -114,7 +114,7 @@ ReplicaSender::Progress ReplicaSender::send_file_piece(uint64_t size_max, size_t
   const ssize_t size = ::pread(file_.get(), piece.data(), std::min(size_max, piece.size()),
                                static_cast<off_t>(file_sent_));
   if (size <= 0) return Progress::kGone;
-  uint64_t sent = 0;  // required by send(), but ignored: the caller counts the bytes
+  uint64_t sent = 0;  // send() sets `sent`, which is not used: the caller counts the bytes
   return send({piece.data(), static_cast<size_t>(size)}, sent, taken);
 }
 

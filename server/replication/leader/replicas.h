@@ -83,7 +83,7 @@ class Replicas {
 
   // Returns the snapshot to start now, or nullopt if none is due.
   std::optional<Batch> due(const Policy& policy, int64_t now_us) const;
-  // Returns the time until a snapshot may be due, or nullopt if no replica waits.
+  // Returns the time after which due() can return a snapshot, or nullopt if no replica waits.
   std::optional<int64_t> due_in_us(const Policy& policy, int64_t now_us) const;
   void begin(const Batch& batch, int64_t now_us);
   // Called when the child process has written the whole snapshot. Returns the replicas of the batch
@@ -96,7 +96,8 @@ class Replicas {
   // Records a keepalive, which has no offset.
   void heard(Id id, int64_t now_us);
 
-  // Returns how many online replicas have applied, or synced, the stream up to `offset`.
+  // Returns how many online replicas have applied the stream up to `offset`. count_synced() counts
+  // the replicas whose append log is synced up to `offset`.
   int64_t count_acked(uint64_t offset) const;
   int64_t count_synced(uint64_t offset) const;
   int64_t count_good(int64_t lag_s_max, int64_t now_us) const;

@@ -4,8 +4,8 @@
 // and produces commands and one outcome.
 //
 //   PING ─► AUTH, REPLCONF … ─► PSYNC ─► +CONTINUE: the stream continues after offset()
-//                                  ├──► +FULLRESYNC: a snapshot of id() and offset() comes
-//                                  └──► refused: SYNC; a snapshot without id and offset comes
+//                                  ├──► +FULLRESYNC: a snapshot follows, at offset() of stream id()
+//                                  └──► error: SYNC; a snapshot without id and offset follows
 //
 // Invariants: commands are appended to the given output. After an outcome other than kNone, no line
 // is accepted.

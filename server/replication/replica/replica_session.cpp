@@ -29,8 +29,8 @@ constexpr size_t kReceiveBytes = size_t{256} << 10;
 constexpr std::chrono::milliseconds kStep{100};
 constexpr int64_t kKeepAliveEveryUs = core::kSecondUs;
 
-// Returns whether this server's append log accepts more data. If the log has begun to fail or works
-// again, reports this and updates the link, which counts as down while the log fails.
+// Returns whether this server's append log accepts more data. If this has changed since the last
+// call, logs the change and marks the link up or down. The link counts as down while the log fails.
 bool own_log_keeps_up(const ReplicaLog& log, const ReplicaSession::Parts& parts,
                       const ReplicaSession::Surroundings& surroundings) {
   const auto takes = log.takes_more();

@@ -59,8 +59,8 @@ class ReplicaSession {
   ReplicaSession(const ReplicaSession&) = delete;
   ReplicaSession& operator=(const ReplicaSession&) = delete;
 
-  // Runs the connection until it ends, and returns the cause. INFO and the log show its message,
-  // which names the option that may help, if any.
+  // Runs the connection until it ends, and returns the cause of the end as an error. INFO and the
+  // log show the error's message. If an option can prevent the error, the message names the option.
   core::Error run(const Target& target);
   // Returns whether the session was ready to apply the stream.
   bool was_up() const { return was_up_; }

@@ -35,8 +35,9 @@ struct SnapshotCheck {
   bool skips_foreign_types = false;
   bool checks_sum = true;
   uint64_t database_count = 16;
-  // Limit in bytes on the size of the file, and on the memory of each decoded value. If either is
-  // exceeded, no values are decoded. A decoded filter may be many times as big as in the file.
+  // Limit in bytes on the size of the file, and on the memory of each decoded value. If the file or
+  // a value exceeds the limit, the check reads the file without decoding values. A decoded filter
+  // may be many times as big as in the file.
   uint64_t loaded_bytes_max = uint64_t{16} << 20;
   std::function<void()> on_piece = [] {};
 };

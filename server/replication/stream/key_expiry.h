@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// KeyExpiry: deletes expired keys in the background. A leader deletes all of them. A replica
-// deletes only those that its own clients wrote.
+// KeyExpiry: deletes expired keys in the background. A leader deletes all expired keys. A replica
+// deletes only expired keys that its own clients wrote.
 //
 // A period lasts from one tick to the next. On a leader, the option active-expire-effort limits the
-// time of expiry in each period. Expiry then runs in slices, and clients are served between two
-// slices.
+// time that expiry takes in each period. This time is divided into slices, and clients are served
+// between two slices.
 //
 // Invariants: nothing is deleted while data are being loaded or writes are paused. Without expired
 // keys, a tick costs a few microseconds.

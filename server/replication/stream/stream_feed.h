@@ -45,7 +45,7 @@ class StreamFeed {
     database_ = database;
     applied_end_ = journal_.end_offset();
   }
-  // Cancels the record of record_applied(). Called on a replica before its data are replaced.
+  // Undoes record_applied(). Called on a replica before its data are replaced.
   void forget_applied() { applied_end_.reset(); }
   bool is_applied_up_to(uint64_t journal_end) const { return applied_end_ == journal_end; }
 

@@ -10,8 +10,8 @@ namespace server {
 
 class StreamListener {
  public:
-  // Called when the stream was replaced. The replicas that receive it must reconnect and request a
-  // position again.
+  // Called when the stream was replaced. All connected replicas must then reconnect and send PSYNC
+  // again.
   virtual void on_stream_replaced() = 0;
   // Called when the role has changed, because min-replicas-to-write applies only to a leader.
   virtual void update_write_gate() = 0;

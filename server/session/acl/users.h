@@ -63,7 +63,7 @@ class Users {
   UserPtr default_user() const { return find(kDefaultUser); }
   // Returns whether a new connection is authenticated as the default user without AUTH.
   bool is_open() const noexcept { return is_open_.load(std::memory_order_relaxed); }
-  // Returns whether the default user needs no password, even if that user is off.
+  // Returns whether the default user needs no password. Does not check whether that user is on.
   bool has_no_password() const noexcept { return has_no_password_.load(std::memory_order_relaxed); }
   // Returns the users sorted by name.
   std::vector<UserPtr> list() const;

@@ -197,8 +197,8 @@ class PubSub {
   // Puts the delivery into the thread's inbox. Returns whether the thread was asleep and must be
   // woken.
   bool put(size_t thread_index, Delivery delivery);
-  // Puts the message into the inboxes, and records the threads to wake. REQUIRES: the caller holds
-  // mutex_.
+  // Puts the message into the inboxes of the subscribers' threads. Sets sleeping[i] if thread i was
+  // asleep and must be woken. REQUIRES: the caller holds mutex_.
   void hand_out(std::shared_ptr<const Message> message, const Subscribers& subscribers,
                 std::vector<bool>& sleeping);
 

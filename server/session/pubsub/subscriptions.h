@@ -124,8 +124,8 @@ class Subscriptions {
   }
   // Returns the memory of the subscriptions, including that in PubSub's table.
   uint64_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }
-  // Returns the counter to which PubSub adds the memory of the session's subscriptions in its
-  // tables.
+  // Returns the counter to which PubSub adds the memory that the session's subscriptions use in
+  // PubSub's tables.
   std::atomic<uint64_t>& shared_bytes() { return published_bytes_; }
 
  private:

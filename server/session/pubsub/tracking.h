@@ -10,9 +10,9 @@
 // each key once. That thread sends them when it next delivers messages.
 //
 // Invariants: a client that has read a key is notified of the key's next change. The notification
-// is sent after the value that the client has read. A row is used for one notification and then
-// removed. When all clients that have tracked keys have disconnected, the table is empty and
-// commands do not call this class: see ChangeListeners.
+// is sent after the value that the client has read. A read causes at most one notification, because
+// the notification removes the key's row. When all clients that have tracked keys have
+// disconnected, the table is empty and commands do not call this class: see ChangeListeners.
 // Thread safety: all members may be called from any thread, also under stripe locks.
 // Source: redis.io/docs/manual/client-side-caching; docs/architecture.md, "Client-side caching".
 #pragma once
@@ -105,7 +105,8 @@ class Tracking {
   // Invalidates a random tracked key and stops tracking it. Returns false if no key is tracked.
   bool drop_one();
   void count_prefixes();
-  // Sends changed keys that have a common prefix to each of the clients `ids`.
+  // Sends an invalidation of `keys_of_prefix` (changed keys that begin with one prefix) to each of
+  // the clients `ids`.
   void send_keys(const KeysOfPrefix& keys_of_prefix, const std::set<uint64_t>& ids) const;
 
   PubSub& pubsub_;
@@ -113,7 +114,7 @@ class Tracking {
   std::array<Shard, kShardCount> shards_;
   std::vector<std::unique_ptr<Gathered>> gathered_;  // collected changes, indexed by thread
   mutable std::mutex mutex_;                         // this mutex guards the next four members
-  std::set<uint64_t> known_;                         // ids of connected clients that have tracked
+  std::set<uint64_t> known_;                         // connected clients that ever enabled tracking
   std::map<uint64_t, ClientRow> clients_;
   std::map<std::string, std::set<uint64_t>, std::less<>> prefixes_;  // maps prefixes to session ids
   std::shared_ptr<const Prefixes> prefix_list_;

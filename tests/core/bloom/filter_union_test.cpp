@@ -100,7 +100,7 @@ TEST(FilterUnion, LayersAreCopiedIfOneFilterHasFewer) {
         EXPECT_EQ((*all)->layer_info(i).item_count, grown->layer_info(i).item_count);
         EXPECT_EQ((*all)->layer_info(i).error_rate, grown->layer_info(i).error_rate);
       }
-      // The union can grow beyond its inputs.
+      // When more items are added, the union grows.
       for (int i = 0; i < 2000; ++i) {
         (*all)->add(fmt::format("later:{}", i), core::UnlimitedMemory());
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Guarantees of every layout, measured on each with fixed seeds.
+// Tests the guarantees of every layout, with fixed seeds.
 #include <gtest/gtest.h>
 
 #include <algorithm>

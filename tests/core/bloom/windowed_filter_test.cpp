@@ -73,8 +73,8 @@ void expect_as_twin(const ScalableFilter& a, const ScalableFilter& b) {
   }
 }
 
-// Random adds, batches, lookups and waits on a clock that jumps. A second filter receives only the
-// effects, as a replica does.
+// TimeModel: runs random adds, batches, lookups and waits on a filter, with a clock that jumps. A
+// second filter receives only the effects of the adds and rotations, as on a replica.
 class TimeModel {
  public:
   TimeModel(const WindowShape& shape, uint64_t seed)

@@ -91,7 +91,7 @@ TEST_F(WatchTest, SwapNotifiesWatchersOfBothDatabases) {
   EXPECT_FALSE(other->dirty);
 }
 
-// As in Redis, a key that is absent or expired on both sides of a swap has not changed.
+// As in Redis, SWAPDB does not change a key that is absent or expired in both databases.
 TEST_F(WatchTest, SwapOfExpiredKeysIsNoChange) {
   constexpr int64_t kStale = kWatchNow - 1;
   add(1, "arrives", kStale);

@@ -136,7 +136,7 @@ TEST_F(AofWriterTest, EndsEachBatchInAChecksumLine) {
   EXPECT_EQ(values(1), (Values{"a", "b", "c"}));
   const auto scan = aof_files::read(bytes(1)).scan;
   EXPECT_TRUE(scan.has_effect_semantics);
-  EXPECT_EQ(scan.checksum_count, 3);  // one checksum line of the header, two of batches
+  EXPECT_EQ(scan.checksum_count, 3);  // checksum lines of the header and of two batches
   EXPECT_EQ(scan.checksum.size_bytes(), bytes(1).size());
   EXPECT_EQ(writer_->written_offset(), journal_.end_offset());
   EXPECT_LT(writer_->synced_offset(), journal_.end_offset());

@@ -315,8 +315,8 @@ TEST(RdbWriter, SharedArraysAreNeverPacked) {
       EXPECT_GT(shared_file, shared_array);
     }
   }
-  // This array has slightly fewer bytes than the smallest shared array. But its memory consists of
-  // whole 64-bit words, and is big enough to be shared. So the array is not compressed.
+  // This array has slightly fewer bytes than the smallest shared array. But its memory is rounded
+  // up to whole 64-bit words, so it is shared. Shared arrays are not compressed.
   const auto [file, array] = sizes_of(core::bloom::ValkeyBloomLayout::kId, 875173);
   EXPECT_LT(array, kShared);
   EXPECT_GT(array, kShared - sizeof(uint64_t));

@@ -129,7 +129,7 @@ class SiteTest : public CommandTest {
               kOk);
     ASSERT_EQ(run({"ACL", "SETUSER", "gone", "off", "nopass", "~*", "+@all"}), kOk);
   }
-  // Checks what each named user may do. The rights of the default user must not change this.
+  // Checks the rights of each named user. They must not depend on the default user's rights.
   void expect_named_users_have_their_own_rights() {
     EXPECT_EQ(answers_to(kGuest), kNoRights);
     EXPECT_EQ(answers_to(kScanner), kScanOnly);

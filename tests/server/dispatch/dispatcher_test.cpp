@@ -132,7 +132,8 @@ TEST_F(DispatcherTest, OutOfMemoryStopsWhatTakesMore) {
   EXPECT_EQ(run({"SET", "a", "1"}), error(kOutOfMemory));
   EXPECT_EQ(run({"GET", "a"}), kNull);
   EXPECT_EQ(run({"DEL", "a"}), integer(0));
-  // A queued command takes memory, so even GET is rejected in a transaction.
+  // A queued command takes memory. So even GET is rejected after MULTI while memory exceeds the
+  // limit.
   EXPECT_EQ(run({"MULTI"}), kOk);
   EXPECT_EQ(run({"GET", "a"}), error(kOutOfMemory));
   EXPECT_EQ(run({"EXEC"}), error(kTransactionDiscarded));

@@ -176,7 +176,7 @@ TEST_F(EvictionTest, ArraysKeptForAChildEvictNothing) {
   fill(100, "more");
   EXPECT_EQ(run({"SET", "a", "1"}), kOk);
   EXPECT_EQ(evicted(), 0U);
-  // With noeviction the limit applies to the memory of the whole process.
+  // With noeviction the limit also applies to arrays that are kept for a child.
   set_policy("noeviction");
   EXPECT_EQ(run({"SET", "a", "1"}), kOom);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests that commands journalled by another kind of server recreate the filters of that server.
+// Replays commands as RedisBloom and valkey-bloom journal them. Tests that the replay recreates the
+// filters of these modules.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -250,8 +250,8 @@ class KeyPositionsTest : public CommandTest {
     return rests.size() > 1;
   }
 
-  // Returns whether the server rejects the command for a user who may access all of its words as
-  // keys, except `name`.
+  // Returns whether the permission check rejects the command for a user with limited keys. The user
+  // may access every word of the command as a key, except `name`.
   bool needs(const RegisteredCommand& command, const WordList& words, const std::string& name) {
     acl::User user("u", users_.table(), acl::ChannelDefault::kAllChannels);
     const std::vector<std::string_view> all_commands = {"+@all"};

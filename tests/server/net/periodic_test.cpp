@@ -42,7 +42,7 @@ class PeriodicTest : public CommandTest {
     while (ticks_ < wanted && steady_clock::now() < deadline) std::this_thread::yield();
     EXPECT_GE(ticks_, wanted);
   }
-  // Creates a client of thread 0, whose socket pair lives as long as the test.
+  // Creates a client of thread 0. The client's socket pair lives as long as the test.
   std::shared_ptr<Session> connect() {
     auto session = std::make_shared<Session>(clients_.next_id());
     session->socket.descriptor = std::exchange(sockets_.near, -1);

@@ -159,8 +159,8 @@ TEST_F(ReplicaControllerTest, AnOldLeadersAnswerIsNotTheHeirs) {
   EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);
 }
 
-// If the thread of the link missed the request to end, stop() would wait for a minute without a
-// leader, or forever with a leader.
+// If the thread of the link missed the request to end, stop() would wait too long. It would wait a
+// minute without a configured leader, and forever with one.
 TEST_F(ReplicaControllerTest, TheThreadEndsWhereverTheOrderMeetsIt) {
   constexpr int kRounds = support::rounds(500, 60);
   constexpr int kLatestUs = 250;

@@ -136,8 +136,8 @@ class ExamplesTest(ServerTest):
     def test_password_and_tls_in_ten_commands(self):
         configuration = self.folder / "server.conf"
         configuration.write_text("", encoding="utf-8")
-        # The page changes a configuration file, which must be the server's first argument. The
-        # harness passes only options, so a shell inserts the file.
+        # The commands on the page change a configuration file, whose path must be the server's
+        # first argument. The harness passes only options, so a shell inserts the path.
         server = self.start_server(prefix=("sh", "-c", f'exec "$0" {configuration} "$@"'))
         (text,) = [text for _, text in blocks_of("docs/security.md") if "openssl req" in text]
         self.assertEqual(len(text.replace("\\\n", "").splitlines()), 10)

@@ -71,8 +71,8 @@ def without_identity(reply, port):
     reply = re.sub(rb"127\.0\.0\.1", b"", reply).replace(b"$9\r\n\r\n", b"$0\r\n\r\n")
     bus = port + 10000
     reply = reply.replace(b"%d@%d" % (port, bus), b"PORT@BUS").replace(b":%d\r" % port, b":PORT\r")
-    # Removes the length of a bulk string that begins with an id, because the string also contains
-    # ports.
+    # Removes the length of a bulk string that begins with an id. The string also contains ports,
+    # which may have more digits on one of the servers.
     return re.sub(rb"^([$=])\d+\r\n(txt:)?ID", rb"\1N\r\n\2ID", reply)
 
 

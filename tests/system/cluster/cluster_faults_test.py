@@ -210,8 +210,8 @@ class ClusterFaultsTest(ClusterLoadTest):
 
     def stop_all_of_etcd(self):
         """While etcd is suspended, one server of each shard crashes. The leader of one shard and a
-        replica of another are restarted at once. The leader of the third shard is restarted only
-        after etcd resumes."""
+        replica of another are restarted immediately. The leader of the third shard is restarted
+        only after etcd resumes."""
         restarted, doomed, other = range(3)
         witness, old, new = self.watch(doomed)
         back, replica = self.leader(restarted), self.replica(other)

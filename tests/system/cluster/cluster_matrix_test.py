@@ -3,8 +3,8 @@
 """Tests a cluster whose leader fails or restarts. Each test is a cell of the mode matrix: one
 configuration, one way to log in, one kind of values and one event.
 
-If a test fails, it prints the command that repeats it. Without a test's name on the command line,
-only some of the cells run: a covering array, in which each value of each parameter occurs.
+A failed test prints the command that repeats the test. If the command line names no test, only some
+of the cells run. These cells together contain each value of each parameter.
 """
 
 import random

@@ -59,8 +59,8 @@ class DifferentialTest(ServerTest):
         self.history = []
         self.errors = self.transactions = 0
         ours, theirs = self.start_server(), self.start_redis()
-        # The second pair of connections speaks RESP3. Its writes make a WATCH of the first pair
-        # fail.
+        # The second pair of connections speaks RESP3. Its writes change keys that the first pair
+        # watches, so that EXEC fails.
         self.pairs = [Pair(ours, theirs, 2), Pair(ours, theirs, 3)]
         for pair in self.pairs:
             self.addCleanup(pair.close)

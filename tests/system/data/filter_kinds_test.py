@@ -89,8 +89,8 @@ class FilterKindsTest(ServerTest):
         return replies
 
     def refuse_growth(self, connection, kind, layers, numbers):
-        # Memory is measured right before the growth, because threads that run only while the server
-        # starts may end at any time before. They may free as much memory as a layer uses.
+        # Threads that run only while the server starts may end during this test, and may free as
+        # much memory as a layer uses. So used memory is measured right before the filter grows.
         self.nearly_fill(connection, kind, numbers)
         self.assertEqual(layer_count(connection, kind), layers)
         layer_bytes = connection.call("MEMORY", "USAGE", kind) // layers

@@ -218,8 +218,8 @@ class ManyThreadsTest(ServerTest):
             raise
 
     def run_workers(self):
-        """Runs all workers. Returns a dict from each worker's name to the results of its threads,
-        in the order of their numbers.
+        """Runs all workers. Returns a dict that maps each worker's name to a list of its threads'
+        results, in the order of the thread numbers.
         """
         counts = {
             self.add_items: ADDERS, self.count: COUNTERS, self.write_keys: WRITERS,
@@ -277,8 +277,8 @@ class ManyThreadsTest(ServerTest):
         self.expect_databases(sum(results["count_in_swapped"]))
 
     def expect_databases(self, swapped):
-        # The remaining keys are the filter, four counters, the writers' keys, two accounts, and two
-        # more counters.
+        # After the workers have ended, these keys exist: the filter, four counters, the writers'
+        # keys, two accounts, and two more counters.
         expected = 1 + 4 + WRITERS * (STEPS + 1) + len(ACCOUNTS) + 2
         wait_until(
             lambda: self.connection.call("DBSIZE") == expected,

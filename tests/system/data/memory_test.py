@@ -9,8 +9,8 @@ from harness.resp import ErrorReply
 
 MIB = 1 << 20
 # The server's memory counts as constant if STILL_LOOKS measurements, 20 ms apart, differ by less
-# than STILL_BYTES. The size of INFO's reply may vary by less than STILL_BYTES. A new thread takes
-# more than STILL_BYTES.
+# than STILL_BYTES. The size of INFO's reply varies by less than this limit. A new thread takes more
+# memory than this limit.
 STILL_LOOKS = 25
 STILL_BYTES = 16 << 10
 
@@ -23,8 +23,8 @@ class MemoryTest(ServerTest):
         self.wait_until_all_threads_run()
 
     def wait_until_all_threads_run(self):
-        """Waits until used_memory has been stable for a while. A thread may first run after the
-        server is ready, and then takes some memory.
+        """Waits until used_memory has been stable for a while. Some threads start to run only after
+        the server is ready, and allocate some memory when they start.
         """
         seen = [self.used_bytes()]
 

@@ -170,9 +170,9 @@ class ServerDifferentialTest(ServerTest):
         return heard
 
     def hear(self, server, heard, expected):
-        """Returns the messages to each connection of a server, up to the reply to a PING. In our
-        server one thread hands messages to another. So for our server this method waits until as
-        many messages as from Redis have arrived.
+        """Returns a list for each connection of a server: the messages that arrive before the reply
+        to a PING. In our server a message from another thread may arrive after this reply. So for
+        our server this method waits for as many messages as Redis has sent (`expected`).
         """
         deadline = time.monotonic() + DEADLINE_S
         ended = self.ended[server]

@@ -4,7 +4,7 @@
 
 A client sends clicks to one filter with a window, by pipelines of 350 BF.ADD. One click in a
 hundred repeats an earlier click. The server's wall clock is simulated, so a day takes seconds. An
-exact model records when each click last counted.
+exact model records when each click was last counted as new.
 """
 
 import tempfile
@@ -21,8 +21,8 @@ START_MS = 1_790_000_000_000
 
 
 class Clicks:
-    """An exact model that records the position at which each click last counted. A position is a
-    time in milliseconds, or the number of clicks counted so far.
+    """An exact model that records the position at which each click was last counted as new. A
+    position is a time in milliseconds, or the number of clicks counted so far.
     """
 
     def __init__(self, test, window):

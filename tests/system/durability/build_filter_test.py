@@ -87,7 +87,7 @@ class ProgramTest(Builder, unittest.TestCase):
         self.assertEqual(self.names(), [])
 
     def reads_pipe(self, pid):
-        """Returns whether the process has its temporary file of items open, which it has already
+        """Returns whether the process has its temporary file of items open. The file is already
         unlinked.
         """
         with contextlib.suppress(OSError):  # the process may have just closed a file

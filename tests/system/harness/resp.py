@@ -95,7 +95,8 @@ class Connection:
         return self.read_reply()[1]
 
     def pipeline(self, commands):
-        """Sends all commands at once and returns [(parsed, raw)] in their order.
+        """Sends all commands, then reads their replies. Returns [(parsed, raw)] in the order of the
+        commands.
 
         REQUIRES: the replies fit the sockets' buffers, because the client does not read while it
         sends.

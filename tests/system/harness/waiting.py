@@ -44,5 +44,5 @@ def let_time_pass(seconds, why):
 
 
 def pace(seconds):
-    """Sleeps between two requests of a program that makes load."""
+    """Sleeps between two requests of a load generator."""
     time.sleep(max(0.0, seconds))

@@ -298,7 +298,8 @@ class Writer:
 
     def check(self, connection, *, lost_since=None):
         """Returns the number of acknowledged writes that the server has lost. Only writes that were
-        acknowledged since `lost_since` may be lost. Later checks start from the state found now.
+        acknowledged since `lost_since` may be lost. The values found become the start values of the
+        next check.
         """
         if self.faults:
             raise AssertionError("; ".join(self.faults))

@@ -46,7 +46,7 @@ class StartMessagesTest(ServerTest):
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 
     def refused(self, *options, prefix=(), directory=None):
-        """Returns all output of a server that must not start."""
+        """Starts a server whose start must fail. Returns all its output."""
         command = [*prefix, SERVER, "--dir", directory or self.directory, "--bind", "127.0.0.1"]
         if "--port" not in options:
             command += ["--port", free_port()]

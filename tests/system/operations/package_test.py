@@ -112,7 +112,7 @@ class PackageTest(ServerTest):
         return ["nsenter", "-t", cls.init, "-m", "-u", "-i", "-n", "-p", "-C"]
 
     def seen_root(self):
-        """Returns the host's path to the container's root directory, including mounts."""
+        """Returns the path at which the host sees the container's root directory and its mounts."""
         return pathlib.Path("/proc") / self.init / "root"
 
     def inside(self, *command):

@@ -106,8 +106,8 @@ class SamplesTest(ServerTest):
         self.check_create(job["command"], words)
 
     def check_create(self, command, server):
-        """Checks the arguments of the Kubernetes job that creates the cluster. The program accepts
-        them, and they name the same etcd and cluster as the servers' arguments.
+        """Checks the arguments of the Kubernetes job that creates the cluster. The cluster
+        tool must accept them. They must name the same etcd and cluster as the servers' arguments.
         """
         etcd = command.index("--etcd") + 1
         self.assertEqual(command[etcd].split(","), server[server.index("--cluster-etcd") + 1 :])

@@ -46,7 +46,7 @@ def growth_per_minute(samples, field):
 
 
 def growth_limit(samples):
-    """Returns the allowed growth in megabytes a minute. REQUIRES: at least two samples."""
+    """Returns the allowed memory growth in megabytes a minute. REQUIRES: at least two samples."""
     minutes = (samples[-1].at_s - samples[0].at_s) / 60
     return GROWTH_MB_PER_MINUTE_MAX + SWING_MB / minutes
 
@@ -78,7 +78,7 @@ class SoakServer(Process):
         return dict(line.split(":", 1) for line in lines if ":" in line)
 
     def sample(self, client, at_s):
-        """Returns the current memory of the server."""
+        """Returns a Sample of the server's current memory usage."""
         status = {}
         with open(f"/proc/{self.pid}/status", encoding="ascii") as lines:
             for line in lines:

@@ -232,7 +232,7 @@ class SentinelTest(ServerTest):
 
     def test_an_isolated_leader_stops_acknowledging(self):
         """Once min-replicas-max-lag has passed, an isolated leader with min-replicas-to-write 1
-        acknowledges no write. So it loses no later acknowledged write.
+        acknowledges no more writes. So only writes that it acknowledged earlier can be lost.
         """
         cluster, old = self.start_cluster(min_replicas_max_lag=LAG_MAX_S)
         seeker = self.start_writer(PythonWriter(cluster.sentinel_addresses(), NAME, PASSWORD))

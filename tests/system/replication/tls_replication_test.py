@@ -29,7 +29,7 @@ class TlsReplicationTest(ReplicaTest):
         return server
 
     def fill(self, client, size=3_000_000):
-        """Writes a value that takes many TLS records, and some filters."""
+        """Writes a string that needs many TLS records, and adds items to some filters."""
         self.assertEqual(client.call("SET", "large", os.urandom(size)), b"OK")
         for i in range(200):
             client.call("BF.ADD", f"filter:{i % 10}", f"item:{i}")
@@ -56,7 +56,8 @@ class TlsReplicationTest(ReplicaTest):
         # After a cut of the link, the replica continues the stream without a full sync.
         leader.call("CLIENT", "KILL", "TYPE", "replica")
         leader.call("SET", "after", "the cut")
-        # The old link may have carried the write, so the test first waits for the partial sync.
+        # The old link may have carried the write, so the test waits for the partial sync before it
+        # looks for the write.
         wait_until(lambda: info(leader, "stats")["sync_partial_ok"] == "1")
         wait_until(lambda: replica.call("GET", "after") == b"the cut")
         self.assertEqual(info(leader, "stats")["sync_full"], "1")

@@ -12,7 +12,7 @@ from harness.replication import ReplicaTest
 from harness.resp import ErrorReply, encode
 
 ROUNDS = 1500
-# Commands that both servers have, for random rules.
+# Commands that both servers have. Random ACL rules allow or deny these commands.
 COMMANDS = ("get set mget del exists config config|get config|set client client|list select ping "
             "publish subscribe psubscribe copy append acl|whoami keys bitop").split()
 RULES = (
@@ -67,8 +67,8 @@ class AclDifferentialTest(ReplicaTest):
             for trial in self.rng.choices(TRIALS, k=4):
                 allowed += self.compare("ACL", "DRYRUN", "u", *trial) == b"OK"
             ours, theirs = self.replies("ACL", "GETUSER", "u")
-            # GETUSER's rules about commands are not compared: Redis computes them again from the
-            # allowed commands.
+            # GETUSER's rules about commands are not compared. Redis computes these rules from the
+            # allowed commands, but our server returns the rules as given.
             self.assertEqual(ours[:4] + ours[6:10], theirs[:4] + theirs[6:10])
             self.assertEqual([s[2:] for s in ours[11]], [s[2:] for s in theirs[11]])
         self.assertGreater(refused, ROUNDS / 10)

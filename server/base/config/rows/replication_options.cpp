@@ -9,7 +9,8 @@ namespace server {
 namespace {
 
 // Returns the choices of replica-foreign: auto, no, strings, and the name of each foreign layout. A
-// layout's name means that replicas of another kind of server can hold filters of this layout.
+// layout's name means that foreign replicas, such as Redis servers, can hold filters of this
+// layout.
 std::vector<std::string_view> foreign_replica_choices() {
   std::vector<std::string_view> choices = {"auto", "no", "strings"};
   for (const core::bloom::LayoutRow& row : core::bloom::layout_rows()) {

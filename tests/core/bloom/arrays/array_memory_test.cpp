@@ -182,7 +182,7 @@ TEST(ArrayMemory, WithoutAFileEveryPageCounts) {
 
 TEST(ArrayMemory, FileSizeLimitIsRespected) {
   EXPECT_TRUE(in_child([] {
-    // If the memory's file grew beyond this limit on file sizes, a signal would end the process.
+    // If the file of `memory` grew beyond this limit, SIGXFSZ would end the process.
     const struct rlimit limit = {kMiB, kMiB};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
     ArrayMemory memory(ArrayMemory::kFileBytesMax);

@@ -134,8 +134,8 @@ TEST(FingerprintTableTest, FingerprintsTakeAllValuesExceptZero) {
 }
 
 TEST(FingerprintTableTest, BucketsOfHugeTablesLieInTheirLines) {
-  // The table has the maximum number of lines. There the division by a rounded reciprocal, which
-  // computes the line of a bucket, has its largest error.
+  // The table has the maximum number of lines. With this number, the division by a rounded
+  // reciprocal, which computes the line of a bucket, has its largest error.
   for_each_shape([&](Geometry geometry) {
     geometry.bit_count = BitArray::kMaxBits;
     const unsigned buckets_per_line = kLineBits / (geometry.hash_count * geometry.cell_bits);

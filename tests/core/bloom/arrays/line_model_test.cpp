@@ -22,7 +22,7 @@ TEST(LineModelTest, SmallestCasesEqualExactCounts) {
   EXPECT_NEAR((LineModel{1, 1, 2}.error_rate(1)), two, 1e-13);
   // Two lookups of one bit in a single line equal one lookup of two bits.
   EXPECT_NEAR((LineModel{1, 2, 1}.error_rate(1)), two, 1e-13);
-  // With two lines, the probed line contains the item in half of the cases.
+  // With two lines, a probe reads the item's line in half of the cases.
   EXPECT_NEAR((LineModel{2, 1, 1}.error_rate(1)), 0.5 / 512, 1e-15);
   EXPECT_EQ((LineModel{2, 1, 1}.error_rate(0)), 0.0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// TLS reads its files without waiting for other processes. tls_context_test.cpp tests their
-// content.
+// Tests that TLS reads its files without waiting for other processes. tls_context_test.cpp tests
+// the errors for files with invalid content.
 #include "server/base/transport/tls_files.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,8 @@ class TlsFilesTest : public testing::Test {
     const auto authority = read(authority_.certificate_file());
     return fmt::format("{}/{:08x}.0", directory_.path(), X509_subject_name_hash(authority.get()));
   }
-  // Returns whether the context trusts the authority's certificate, as in a handshake.
+  // Returns whether the context accepts a certificate that the authority has issued, as a handshake
+  // would.
   bool trusts() {
     const auto certificate = read(authority_.issue("somebody").certificate_file);
     const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> check(

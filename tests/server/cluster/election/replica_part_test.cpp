@@ -19,8 +19,9 @@ class ReplicaPartTest : public MemberTest {
   // again.
   static constexpr int64_t kGraceUs = 300'000;
 
-  // Removes the leader's key from etcd. The replica has never connected to the leader, so it asks
-  // the leader for its replication offset before a takeover. Returns this request.
+  // Removes the leader's key from etcd, so that the replica prepares a takeover. The replica has
+  // never connected to the leader and may lack many writes, so it first requests the leader's
+  // replication offset. Returns this request.
   AskOffset ask_leader() {
     replicate();
     see_alive({kB, kC});

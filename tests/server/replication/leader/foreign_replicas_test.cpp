@@ -71,8 +71,9 @@ TEST_F(ForeignReplicasTest, AFilterThatItCannotHoldDisconnectsIt) {
   EXPECT_EQ(log.count("is disconnected: " + lacks("native-2", "seen", "auto")), 1U) << log.text();
 }
 
-// A replica of another kind acknowledges the bytes of each command, even of commands that it does
-// not support. So WAIT must not count its acknowledgement of a filter command.
+// A foreign replica, such as a Redis server, acknowledges the bytes of each command, even of
+// commands that it does not support. So WAIT must not count such a replica's acknowledgement of a
+// filter command.
 TEST_F(ForeignReplicasTest, ItsAcknowledgementOfAFilterDoesNotCount) {
   Foreign peer(*this);
   follow(peer);

@@ -83,8 +83,9 @@ TEST_F(SharedArrays, SnapshotHoldsNothingThatALaterCopyLacks) {
   EXPECT_TRUE(filter_in(keyspace_, "copy").may_contain("until:7"));
 }
 
-// A replica of another kind executes the add that follows the snapshot, and counts the item if its
-// bits are not set yet. So the snapshot must not contain the bits of this item.
+// A foreign replica, such as a Redis server with RedisBloom, executes the add that follows the
+// snapshot. It counts the item only if the item's bits are not set yet. So the snapshot must not
+// contain these bits.
 TEST_F(SharedArrays, ForeignSnapshotHoldsNoLaterItems) {
   Remote peer(*this);
   make_foreign(peer);

@@ -103,8 +103,8 @@ TEST_F(SocketSinkTest, ShutsOutWhoTakesNothing) {
 }
 
 // While the sink waits for the stuck replica, the other replicas receive nothing and may time out.
-// Their timeout may equal the sink's timeout, so the sink must give up earlier. The test measures
-// the time until the second piece arrives.
+// Their timeout may equal the sink's timeout, so the sink must drop the stuck replica after half of
+// this time. The test measures the time until the second piece arrives.
 TEST_F(SocketSinkTest, ShutsOutWhoKeepsOthersWaitingBeforeTheyGiveUp) {
   ConnectedPair stuck;
   ConnectedPair good;

@@ -295,8 +295,8 @@ TEST(PubSubThreadsTest, MatchingPatternsBlocksNoThread) {
   pubsub.subscribe(Kind::kPattern, pattern + "b*", {1, 0});
   const std::string channel(2'000'000, 'a');
   constexpr int kVisitsWanted = 1000;
-  // On a busy machine, this thread might not run during a call of publish(). So the publisher calls
-  // publish() several times.
+  // On a busy machine, the main thread might not run at all during one call of publish(). So the
+  // publisher thread calls publish() up to this many times.
   constexpr int kRoundsMax = 20;
   std::atomic<bool> is_over{false};
   std::atomic<int> visits{0};

@@ -37,7 +37,8 @@ class TrackingTest : public ::testing::Test {
     tracking_.invalidate(key(name), writer);
   }
 
-  // Returns "session: keys" of each invalidation in the thread's inbox, with spaces for CR LF.
+  // Returns "session: keys" for each invalidation in the thread's inbox. A space replaces each
+  // CR LF.
   Texts taken(size_t thread_index) {
     tracking_.send_broadcasts(thread_index);
     Texts texts;

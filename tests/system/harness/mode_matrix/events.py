@@ -192,8 +192,8 @@ class Replicated(Event):
         return leader
 
     def start_replica(self, run, leader, port):
-        """Starts a replica, and writes to the leader while the replica syncs with the server at
-        `port`.
+        """Starts a replica that syncs through `port`, the port of the leader or of a proxy.
+        Writes to the leader during the sync.
         """
         replica = run.start_replica(run.directory())
         run.test.follow(replica.operator, port)
