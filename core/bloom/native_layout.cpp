@@ -19,9 +19,9 @@ constexpr uint64_t kSmallCapacity = 512;
 // The later layers share the error rate that the first layer leaves. The share of layer i is
 // proportional to 1/i up to i = 10, and to 10/i^2 above, so that the sum over all layers converges.
 constexpr double kHarmonicLayers = 10;
-// Sum of the weights of all layers after the first. The weight of layer i is 1/i up to i = 10, and
-// 10/i^2 above. If S is the sum of 1/i^2 from 1 to 10, the sum of the weights is
-// H(10) + 10 (pi^2/6 - S), rounded up. H(10) is the tenth harmonic number.
+// Sum of the weights of all layers after the first, which is layer 0. The weight of layer i is 1/i
+// up to i = 10, and 10/i^2 above. If H is the sum of 1/i and S the sum of 1/i^2, both from 1 to 10,
+// the sum of the weights is H + 10 (pi^2/6 - S), rounded up.
 constexpr double kHarmonicSum = 3.880632;
 
 double share_of(uint64_t capacity, uint32_t index) {

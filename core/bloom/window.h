@@ -46,7 +46,8 @@ struct WindowRotation {
 
 class Window {
  public:
-  // Largest position. In milliseconds it is more than 100,000 years. No filter gets as many items.
+  // Largest position. As a time in milliseconds it is more than 100,000 years. As a count, it is
+  // more items than any filter gets.
   static constexpr int64_t kPositionMax = int64_t{1} << 52;
   // A filter does not grow while its window has this number of layers. Only growth gives a
   // generation several layers. So in a valid window, this generation and all older ones have at

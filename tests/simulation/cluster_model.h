@@ -45,7 +45,7 @@ enum class Mutation : uint8_t {
   kAbsentMayLead,         // a leader serves without a key alive/<id> in etcd
   kLeavesLate,            // a replica counts as in sync for seconds after its link ends
   kRevokesEarly,          // an ending leader revokes its lease before its data are safe
-  kIgnoresRewind,         // a node ignores the topology of a restored etcd if its revision is lower
+  kIgnoresRewind,         // a node ignores a restored topology with a lower revision than its own
   kLeadsEmpty,            // a leader that lost its disk claims to have all data
   kMovedWhileNamed,       // a member that is about to lead redirects clients
   kServesBeforeRole,      // a leader acknowledges before its server has the role of a leader

@@ -80,10 +80,10 @@ class LineFill {
   MomentRow set_chance_{};
 };
 
-// A term of a sum that gives the chance that all bits of an absent item are set in a line of lanes.
-// Inclusion and exclusion gives one term for each subset of these bits: coefficient * P(no added
-// item of the line hits the subset). `hit` is the chance that one added item of the line hits the
-// subset. Subsets with equal chances share a term.
+// A term of the sum for the chance that a line of lanes has all bits of an absent item set. By the
+// inclusion-exclusion principle, the sum has one term for each subset of these bits:
+// coefficient * P(no added item of the line hits the subset). `hit` is the chance that one added
+// item of the line hits the subset. Subsets with equal chances share a term.
 struct LaneTerm {
   double hit = 0;
   double coefficient = 0;

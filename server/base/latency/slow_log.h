@@ -48,8 +48,8 @@ class SlowLog {
 
 inline constexpr size_t kSlowWordBytesMax = 128;
 
-// Names a word of which a command has only the beginning: the word's index, and the number of bytes
-// missing at its end. By default no word is cut.
+// The word that is truncated in a command: its index, and the number of bytes missing at its end.
+// The default value means that no word is truncated.
 struct CutWord {
   size_t index = ~size_t{0};
   size_t missing_bytes = 0;

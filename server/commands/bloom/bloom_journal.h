@@ -41,8 +41,8 @@ void announce_own_words(const Context& ctx, const core::bloom::ScalableFilter& f
 // the layout of RedisBloom, the leader then disconnects its foreign replicas.
 void announce_copy(const Context& ctx, const core::bloom::ScalableFilter& filter);
 
-// Journals deleted items. Items that were present but were not deleted changed nothing, and are not
-// journalled.
+// Journals deleted items. An item that is present but cannot be deleted leaves the filter
+// unchanged, so it is not journalled.
 void journal_deleted(const Context& ctx, const KeyRef& key, Arguments items,
                      std::span<const core::bloom::Removal> removals);
 

@@ -171,8 +171,9 @@ void Replication::become_replica() {
 
 void Replication::become_leader() {
   ids_.change([this](ReplicationIds& ids) {
-    // The new leader's stream contains the effects of commands. Replicas that followed the stream
-    // of Redis or Valkey would interpret them differently, so a new history begins.
+    // The new leader's stream contains the effects of commands. A replica that has followed
+    // Redis or Valkey would execute these as Redis' commands. So a new history begins, which forces
+    // such a replica into a full sync.
     if (stream_is_foreign_ || has_own_changes_) {
       ids.renew_ids();
     } else {

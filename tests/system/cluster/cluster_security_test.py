@@ -155,7 +155,7 @@ class ClusterSecurityTest(ClusterTest):
         renamed = ("--rename-command", "BF.ADD", "ADD")
         servers = self.start_secured_cluster(2, *renamed)
         writer = self.connect_as_app(servers[0])
-        # At this error rate, none of the items is taken for an earlier one.
+        # At this error rate, no added item is a false positive.
         self.assertEqual(writer.call("BF.RESERVE", KEY, "0.000001", WRITES), b"OK")
         self.assertEqual([writer.call("ADD", KEY, i) for i in range(WRITES)], [1] * WRITES)
         backup = self.tls.folder / "backup"

@@ -301,7 +301,7 @@ class ThreeMembersTest(ProbeTest):
             leader.suspend()
             reply = client.call("put", "a", "late")
             leader.resume()
-            if reply["outcome"] != "answered":  # etcd answers if it has elected a new leader
+            if reply["outcome"] != "answered":  # etcd elected a new leader in time
                 break
         self.assertEqual(reply["outcome"], "unknown", reply)
 

@@ -274,7 +274,7 @@ TEST_F(AclDescriptionsTest, EverythingAtOnce) {
                         " ~a %R~b resetchannels &c -@all +get (~y resetchannels -@all +set)\r\n"));
 }
 
-// Errors were measured on Redis 7.0.15.
+// The expected error replies were recorded from Redis 7.0.15.
 class AclErrorsTest : public CommandTest {
  protected:
   std::string reply_to(const std::string& line) { return run(net::words_in(line)); }
