@@ -18,8 +18,8 @@ import time
 
 from server_bench import Server, encode, fill_keys, free_port
 
-# Pages that the dashboard requests each second, by view. It requests the pages in SELDOM every ten
-# seconds.
+# Pages that the dashboard requests each second, by view. The dashboard requests the pages in SELDOM
+# only every ten seconds.
 VIEWS = {
     "metrics": ("/metrics",),
     "filters": ("/api/overview", "/api/filters?cursor=0"),

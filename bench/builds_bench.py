@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Compares the server CPU per operation of two builds of bloomery-server.
 
-Each server has a load that never ends. Signals suspend and continue the loads, so that they run
-alternately for a tenth of a second, and other processes slow both servers equally. One such turn of
-each server makes a pair; the server that begins alternates. The memory addresses of a process
+Each server has a load that never ends. Signals suspend and continue the loads, so that the servers
+take turns of a tenth of a second. So other processes slow both servers equally. One turn of each
+server makes a pair; the server that begins alternates. The memory addresses of a process
 change its speed by some percent, so both servers are restarted several times. The ratio of a pair
 is the CPU time of this build's server divided by that of the server `--before`. The table shows the
 mean over the starts of the median ratio of each start, and the standard error of this mean.

@@ -42,7 +42,7 @@ void print_point(std::string_view figure, const Series& series, double x, double
   std::fflush(stdout);
 }
 
-// Lists each layout once, with the default width of the regions.
+// Returns one series for each layout. A layout with regions gets kDefaultRegionBits per region.
 std::vector<Series> all_series() {
   std::vector<Series> all;
   for (const LayoutRow& row : layout_rows()) {

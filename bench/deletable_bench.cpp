@@ -97,8 +97,8 @@ class Costs {
 // Measures each kind of operation on a filter of `count` items, one slice (kSlices) at a time.
 class Timing {
  public:
-  // The filter does not grow, so its first layer may use the whole error rate, as a filter of the
-  // right size does.
+  // The filter has room for `count` items and never grows, so its only layer gets the whole error
+  // rate.
   Timing(const Subject& subject, double error_rate, uint64_t count)
       : name(subject.name),
         filter_(make_filter(subject.parameters, error_rate, count, 0)),

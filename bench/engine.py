@@ -3,10 +3,10 @@
 """Runs engine_bench, and gives its figures to bench/goals.py.
 
 The figure growth/LAYERS/RATE/memory is the memory of a filter of LAYERS full layers, divided by
-the memory of such a filter in RedisBloom. The figure engine/MEMORY/ITEMS/RATE/OPERATION is the time
-per item of OPERATION. It is divided by the best time of Boost.Bloom's configurations with at most
-MEMORY times our memory. OPERATION is add, found or absent in batches, and found_singly or
-absent_singly for single lookups. These figures need a build with the headers of Boost.Bloom.
+the memory of such a filter in RedisBloom. The figures engine/MEMORY/ITEMS/RATE/add, .../found and
+.../absent are our time per item of a batch. Those that end with /found_singly and /absent_singly
+are for single lookups. Each time is divided by the best time of those configurations of Boost.Bloom
+that need at most MEMORY times our memory. They need a build with the headers of Boost.Bloom.
 scripts/bench.sh says how to add the headers.
 """
 import argparse

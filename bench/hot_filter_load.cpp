@@ -227,7 +227,7 @@ int main(int argc, char** argv) {
   const auto end = start + std::chrono::duration_cast<Clock::duration>(
                                std::chrono::duration<double>(std::strtod(argv[5], nullptr)));
   std::vector<std::thread> threads;
-  // Each run of the program uses other items, so that the adds of a later run are also new.
+  // The seed differs from run to run, so that each run adds items that the filter does not have.
   const auto seed = static_cast<uint64_t>(start.time_since_epoch().count());
   for (size_t i = 0; i < descriptors.size(); ++i) {
     threads.emplace_back(run_connection, descriptors[i], *burst, seed + i * 1'000'003, end,

@@ -11,7 +11,8 @@ looks up items of the filter of 1 GB until the server has moved the arrays into 
 longest PING in this time is printed. The longest PING in an equally long time afterwards is printed
 for comparison, because a busy machine also delays PINGs.
 The section `sparse` reserves 2,000,000,000 items and adds 2,000. It measures the resident bytes
-of the filter arrays and of the heap after two passes over all arrays, BGSAVE and a restart.
+of the filter arrays and of the heap four times. The first two times are after the adds, and after
+two passes of the server over all arrays. The others are after BGSAVE and after a restart.
 """
 import argparse
 import multiprocessing

@@ -54,11 +54,12 @@ class Verdicts:
 
 
 class Round(typing.NamedTuple):
-    """Result of one run of the load generator. Both values are 0 if the server refused a request.
+    """Result of one run of redis-benchmark. Both fields are 0 if the server replied to a request
+    with an error.
     """
 
-    rate: float  # Requests per second.
-    cpu_ns: float  # CPU time of the server per request.
+    rate: float  # requests per second
+    cpu_ns: float  # CPU time of the server per request, in ns
 
 
 def run_round(server, value_bytes, requests, pipeline, keys, options):

@@ -55,8 +55,8 @@ struct Figures {
   double absent_batch_ns = 0;
 };
 
-// Looks the items up one by one, then in batches, and measures the time per item of both. Returns
-// the number of items found.
+// Looks the items up one by one, then again in batches. Measures the CPU time per item of single
+// and of batched lookups. Returns the number of items found.
 uint64_t look(const ScalableFilter& filter, uint64_t kind, uint64_t first, uint64_t count,
               int64_t now_ms, double& single_ns, double& batch_ns) {
   const ItemHasher hash = filter.hasher();

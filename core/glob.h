@@ -122,8 +122,8 @@ class Glob {
   uint64_t head_mask_ = 0;
   // Minimum size of a text that matches a prefix pattern; kNoPrefix for any other pattern.
   size_t prefix_text_size_min_ = kNoPrefix;
-  // The runs are the parts of the pattern between its stars. A matching text begins with the first
-  // run. If the pattern has a star, the text ends with the last run.
+  // The runs are the parts of the pattern between its stars. A text matches only if its beginning
+  // matches the first run and, in a pattern with a star, its end matches the last run.
   std::vector<Run> runs_;
   std::string plain_;  // the characters of all plain runs, concatenated
   std::vector<Element> elements_;

@@ -62,7 +62,7 @@ class Journal {
     struct Command {
       std::optional<unsigned> database;
       size_t end;         // offset of the command's end in bytes_
-      bool is_published;  // true if the command goes to the second sink only
+      bool is_published;  // true if only replicas get the command, not the log
     };
     void add(std::optional<unsigned> database, Words words, bool is_published);
 
@@ -126,7 +126,8 @@ class Journal {
   uint64_t memory_bytes() const {
     return memory_bytes_.load(std::memory_order_relaxed);
   }
-  // Makes the next command state its database, for a new file or replica that has seen no SELECT.
+  // Makes the journal write SELECT before the next command. Called when a new file or a new replica
+  // has received no SELECT yet.
   void restate_database();
 
  private:

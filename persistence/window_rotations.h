@@ -26,8 +26,8 @@ struct KeyPlace {
   std::string_view name;
 };
 
-// Returns whether a rotation can change the result of a lookup: the window uses a clock, and the
-// filter may hold items.
+// Returns whether rotations by the clock can change the results of lookups. They can if the length
+// of the window is a time and the filter may hold items.
 bool has_rotations(const core::bloom::ScalableFilter& filter);
 
 // Carries out and journals the rotation that is due, if any. Returns false if the memory for the

@@ -27,7 +27,8 @@ bool OutputBuffer::grow(size_t size_bytes) {
     return false;
   }
   move_to_front();
-  // If the content needs at most half of the capacity, move_to_front() has made enough room.
+  // After move_to_front() all free memory is behind the content. So no new memory is needed if old
+  // and new content together fill at most half of the capacity.
   if (needed > capacity() / 2) resize(core::next_capacity({bytes_, capacity_}, needed));
   return true;
 }

@@ -117,8 +117,8 @@ class Pages:
                 self.report(path, at, f"no heading has this anchor: {address}")
 
     def line_start(self, path, blank, position):
-        """Converts a position in `blank`, the result of blanked(), to the position in the page at
-        which the same line begins.
+        """Finds the line that contains a position of `blank`, the result of blanked(). Returns the
+        position in the page at which this line begins.
         """
         line = blank.count("\n", 0, position)
         return sum(len(row) + 1 for row in self.texts[path].split("\n")[:line])

@@ -322,7 +322,7 @@ class Check:
 
     def problems_of_list(self):
         """Yields an error for each exception that was added or raised since the commit `base`.
-        Yields nothing if the rules have changed since then.
+        Yields nothing if the rules have changed since `base`: new rules need new exceptions.
         """
         if self.rules_have_changed():
             return

@@ -12,7 +12,7 @@ import server_order
 # Sources that assemble the server from its parts, so they may include everything.
 COMPOSERS = ("server/server.cpp", "server/main.cpp")
 PRODUCT_FOLDERS = ("core", "protocol", "persistence", "server")
-# The libraries, each with its folder. The test programs of a library have its name.
+# Maps each library to its folder. The names of a library's test programs begin with its name.
 LIBRARIES = {
     "core": "core/", "protocol": "protocol/", "persistence": "persistence/",
     **{f"server_{name}": f"server/{name}/" for name in server_order.LIBRARIES},

@@ -45,14 +45,14 @@ ReplicationFacts ClusterHost::facts(const Shard* shard) {
   facts.led_epoch = place.led_epoch;
   facts.has_whole_copy = !is_loading && !is_torn && has_history;
   facts.leader_silence_us = parts_.replica_controller.silence_us();
-  // If the epochs differ, silence_us() is about the link to a leader of another epoch, not to the
-  // present leader.
+  // If the epochs differ, silence_us() measures the link to the leader of another epoch, not to the
+  // shard's present leader.
   const bool is_of_shard = shard == nullptr || place.epoch == shard->epoch;
   facts.hears_leader = is_of_shard && facts.leader_silence_us < kSilenceUs;
   facts.log_works = !parts_.state.availability.has(Availability::kAppendLogFails);
   facts.keeps_log = parts_.config.flag(OptionId::kAppendOnly);
-  // A leader that restarted without its data has no history of the epoch in which it led, so it
-  // counts as not having led.
+  // A node that led and then restarted without its data has lost the history of the epoch in which
+  // it led. Its position therefore does not use that epoch.
   const bool has_led = facts.led_epoch != 0 && has_history;
   facts.position = {has_led ? facts.led_epoch : place.history_epoch.load(), offset};
   if (shard == nullptr) return facts;

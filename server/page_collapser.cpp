@@ -9,7 +9,7 @@
 namespace server {
 namespace {
 
-// Returns the pause, and doubles it up to `most` for the next time.
+// Returns `pause`, and then doubles the variable, up to `most`, for the next call.
 PageCollapser::Pause next_pause(PageCollapser::Pause& pause, PageCollapser::Pause most) {
   return std::exchange(pause, std::min(2 * pause, most));
 }

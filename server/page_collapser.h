@@ -3,9 +3,9 @@
 // PageCollapser: a thread that moves the touched pieces of big filter arrays into huge pages, one
 // by one.
 //
-// After each piece the thread pauses for nine times as long as the piece took. So it uses about a
-// tenth of a processor. It takes no lock of the keyspace. A client that touches a piece during its
-// move waits until the kernel has copied the piece.
+// After each move of a piece, the thread pauses for nine times as long as the move took. So it uses
+// about a tenth of a processor. It takes no lock of the keyspace. If a command accesses a piece
+// during its move, the command's thread waits until the kernel has copied the piece.
 //
 // Invariants: the thread starts when the option is `auto` for the first time. A forked child has no
 // such thread.
@@ -29,8 +29,8 @@ class PageCollapser {
   using Pause = std::chrono::milliseconds;
   using Step = core::bloom::HugePages::Step;
 
-  // The longest pause between two pieces. On a busy machine a piece takes long because the thread
-  // waits for a processor, which is no reason to pause for longer.
+  // The longest pause between two pieces. A pause is proportional to the time that the last piece
+  // took. The limit matters on a busy machine, where this time includes waits for a processor.
   static constexpr Pause kPiecePauseMax{50};
   // The pause after a pass over all arrays. It doubles while nothing is found to collapse.
   static constexpr Pause kPassPauseMin{5'000};
@@ -39,7 +39,8 @@ class PageCollapser {
   // failure, until a piece is collapsed.
   static constexpr Pause kRetryPauseMin{1'000};
   static constexpr Pause kRetryPauseMax{60'000};
-  // The pause while nothing can be collapsed. set_enabled() ends it.
+  // The pause while collapsing is disabled or the kernel does not support it. A call of
+  // set_enabled(true) ends the pause.
   static constexpr Pause kIdlePause{3'600'000};
 
   explicit PageCollapser(const core::Clock& clock);
@@ -53,7 +54,7 @@ class PageCollapser {
   void set_enabled(bool is_enabled);
   // Ends the thread. Returns when the thread has finished its current piece.
   void stop() { thread_.stop(); }
-  // Does one step. Returns the pause until the next one.
+  // Calls HugePages::step() once if collapsing is enabled. Returns the pause until the next tick().
   Pause tick();
 
  private:

@@ -78,8 +78,8 @@ uint64_t random_hash_seed() {
   return (uint64_t{device()} << 32) | device();
 }
 
-// Builds the registry. An error names the first rename-command line that is invalid, alone or
-// because of the lines before it.
+// Builds the registry. An error names the first rename-command line that is invalid by itself or
+// conflicts with an earlier line.
 core::Result<std::unique_ptr<Registry>> make_registry(const OtherDirectives& directives) {
   const std::span<const NamedValue> renames = directives.renamed_commands;
   auto registry = Registry::create(command_families(), renames);

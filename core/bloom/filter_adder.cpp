@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The adds of a ScalableFilter: single items, groups, and items that a journal recorded as new.
+// Adds items to a ScalableFilter: single items, groups, and items that a journal recorded as new.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -103,8 +103,8 @@ class ScalableFilter::Adder {
     return filter_.rotate({next, window.start_of(next)});
   }
 
-  // Returns whether an add of the item would not change the window. This is so if one of the layers
-  // that an add checks already has the item.
+  // Returns whether a layer that an add checks already contains the item. An add of the item would
+  // then change nothing.
   template <class Layout>
   bool is_add_without_effect(ItemHash hash) const {
     const std::span<const Layer> all = filter_.layers();
@@ -147,8 +147,8 @@ class ScalableFilter::Adder {
     const bool is_older = check_layers<Layout>(all.first(older), hash);
     const AddOutcome outcome = add_to_last<Layout>(hash);
     if (!is_older) return outcome;
-    // If the newest generation has no room, the outcome is kPresent, because an older generation
-    // still contains the item.
+    // An older generation contains the item, so the filter finds the item even if the newest
+    // generation has no room for it. In that case the outcome is kPresent.
     return outcome == AddOutcome::kAdded ? AddOutcome::kRefreshed : AddOutcome::kPresent;
   }
 

@@ -120,8 +120,8 @@ void set_bits(std::span<std::byte> target, std::span<const std::byte> source) {
   for (; at < source.size(); ++at) target[at] |= source[at];
 }
 
-// ORs `other` into `bits`. Pages of `other` that contain only zeros leave untouched pages of `bits`
-// untouched.
+// ORs `other` into `bits`. Skips the pages of `other` that contain only zeros, so that the kernel
+// allocates no memory for the same pages of `bits`.
 void add_bits(BitArray& bits, const BitArray& other) {
   other.visit_data(0, other.bytes().size(), [&](uint64_t offset, std::span<const std::byte> piece) {
     const bool has_ones =
@@ -131,8 +131,8 @@ void add_bits(BitArray& bits, const BitArray& other) {
 }
 
 // Returns the item count of a united layer. `sum` is the total of the item counts of the layers
-// that were united, `most` the largest of these counts. `estimate` is limited to the range from
-// `most` to `sum`, unless it is far above `sum`.
+// that were united, `most` the largest of these counts. The result is `estimate`, limited to the
+// range from `most` to `sum`. If `estimate` is far above `sum`, it is returned unchanged.
 double items_within(double estimate, uint64_t most, uint64_t sum) {
   const double lower = static_cast<double>(most);
   const double upper = static_cast<double>(sum);

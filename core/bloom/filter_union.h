@@ -2,10 +2,10 @@
 //
 // The union of filters: a filter that contains the items of all inputs.
 //
-// Filters with the same settings are united layer by layer, by OR. If one input already has all
-// bits of a united layer, the layer gets the item count of that input. Otherwise the count is
-// estimated from the bits, within the limits that the inputs' counts give. The union is then marked
-// as a filter with an estimated count.
+// Filters with the same settings are united layer by layer, by OR. If the united layer has the same
+// bits as the layer of one input, it gets the item count of that input's layer. Otherwise the item
+// count is estimated from the set bits, within limits that follow from the inputs' counts. A union
+// with such a layer is marked as a filter with an estimated count.
 //
 // Invariants: the inputs are only read, and none of their untouched pages is touched.
 // Thread safety: pure functions; the filters must not change during a call.
@@ -28,7 +28,7 @@ using UnionInputs = std::span<const ScalableFilter* const>;
 // reason why the filters cannot be united.
 Result<uint64_t> union_bytes(UnionInputs inputs);
 
-// Decides whether a layer of the union may hold more items than its error rate allows.
+// States whether unite() accepts a layer that holds more items than its error rate allows.
 enum class Overfill : uint8_t { kRefused, kAllowed };
 
 // Returns the union. Errors: the errors of union_bytes(), a layer that would be too full, a failed

@@ -28,9 +28,9 @@ struct FingerprintKernels {
                       std::span<bool> found);
   // Removes the item. Returns false if the item is absent.
   bool (*remove)(uint64_t* words, const Geometry& geometry, ItemHash hash);
-  // Tries to remove each item whose outcome so far is kAbsent. Sets the outcome of each removed
-  // item to kGone. Returns the number of items removed. REQUIRES: at most kGroupItems hashes, as
-  // many outcomes as hashes.
+  // Tries to remove each item whose outcome is kAbsent, which means that no layer searched before
+  // contained the item. Sets the outcome of each removed item to kGone. Returns the number of items
+  // removed. REQUIRES: at most kGroupItems hashes, as many outcomes as hashes.
   uint64_t (*remove_group)(uint64_t* words, const Geometry& geometry,
                            std::span<const ItemHash> hashes, std::span<Removal> outcomes);
 };

@@ -55,7 +55,8 @@ struct FingerprintLayout {
                                        double error_rate) {
     return LayerPlan::of(capacity, error_rate, size(capacity, error_rate));
   }
-  // Error rate of layer `index` in the native layout's series; 0 if it is below kMinErrorRate.
+  // Returns the error rate that the native layout would give to layer `index`; 0 if this rate is
+  // below kMinErrorRate.
   static double layer_error_rate(const FilterParameters& parameters, uint32_t index);
   static double next_error_rate(const FilterParameters& parameters, uint32_t index,
                                 double /*last_rate*/) {

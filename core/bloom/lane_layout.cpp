@@ -16,8 +16,8 @@ namespace {
 constexpr double kSlackOfFixed = 0.083;
 constexpr double kSlackOfFirst = 0.06;
 constexpr double kSlackOfLater = 0.03;
-// A layer of a growing filter gets kSlackOfFirst if its error rate is at least this share of the
-// filter's error rate.
+// In a growing filter, a layer has the slack kSlackOfFirst if its error rate is at least this share
+// of the filter's. Otherwise the slack is kSlackOfLater.
 constexpr double kFirstShareMin = 0.25;
 
 // Each of the first layers of a growing filter gets one of these shares of the filter's error rate.
@@ -56,8 +56,9 @@ double slack_of(const FilterParameters& parameters, double error_rate) {
   return error_rate >= kFirstShareMin * parameters.error_rate ? kSlackOfFirst : kSlackOfLater;
 }
 
-// Absent items with the hash of an added item use a part of the error rate. The layer is sized for
-// the rate that is left, but at least for half of its error rate.
+// An absent item whose hash equals that of an added item is a false positive, whatever the size of
+// the layer. The expected share of such items is subtracted from the error rate. The layer is sized
+// for the difference, but at least for half of the error rate.
 std::optional<Geometry> solve_lane_geometry(uint64_t capacity, double error_rate, double slack) {
   const double left = std::max(error_rate - equal_hash_share(double(capacity)), error_rate / 2);
   return geometry_of(solve_line_model(
@@ -100,8 +101,9 @@ double LaneLayout::predicted_error(const Geometry& geometry, uint64_t item_count
 
 LayoutId native_layout(int version, const FilterParameters& parameters) {
   if (version < 2) return kDefaultLayout;
-  // Within these bounds, items with equal hashes use at most a small part of the first layer's
-  // error rate. The part stays small when the filter grows to many times its capacity.
+  // These two bounds limit the false positives that items with equal hashes cause. Within the
+  // bounds, such items use only a small part of the first layer's error rate. This holds even when
+  // the filter grows to many times its capacity.
   constexpr double kFirstRateMin = 0x1p-24;
   constexpr double kEqualHashShareMax = 0x1p-10;
   FilterParameters lanes = parameters;

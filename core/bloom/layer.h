@@ -85,8 +85,9 @@ class Layer {
   bool mark(ItemHash hash) {
     return insert<Layout>(hash) == Insertion::kAdded;
   }
-  // Adds, in order, the items whose found[i] is false. Sets found[i] for the items that were
-  // present.
+  // Skips the items whose found[i] is true, and adds all other items in order. Sets found[i] for
+  // each item that the layer already contains at its turn, for example because an earlier item of
+  // the group is equal.
   template <class Layout>
   void mark_group(std::span<const ItemHash> hashes, std::span<bool> found) {
     item_count_ += Layout::mark_group(bits_.words(), geometry(), hashes, found);
@@ -119,13 +120,15 @@ class Layer {
     item_count_ -= removal == Removal::kGone && item_count_ != 0;
     return removal;
   }
-  // Returns true if the removal with this outcome emptied the layer. A removal that returns kStays
-  // is not journaled, so it must not drop a layer.
+  // Returns true if a removal with this outcome has emptied the layer, so that the layer can be
+  // dropped. A removal that returns kStays is not journalled. If it dropped a layer, replay would
+  // still keep that layer.
   bool is_emptied_by(Removal removal) const {
     return removal == Removal::kGone && item_count_ == 0;
   }
-  // Tries to remove each item whose outcome so far is kAbsent, and updates the item's outcome. If
-  // `ends_empty` is true, stops after a removal that empties the layer and returns true.
+  // Tries to remove from this layer the items that no other layer was found to contain (outcome
+  // kAbsent so far). Updates their outcomes. If `ends_empty` is true, stops after a removal that
+  // empties the layer, and returns true.
   template <class Layout>
   bool remove_group(std::span<const ItemHash> hashes, std::span<Removal> outcomes,
                     bool ends_empty) {
@@ -169,8 +172,8 @@ class Layer {
 template <class Layout>
 bool check_layers(std::span<const Layer> layers, ItemHash hash) {
   if (layers.size() == 1) return layers.front().check<Layout>(hash);
-  // Prefetches the layers that are probably not in the cache before the first check, so that their
-  // cache misses overlap.
+  // Big layers are probably not in the cache. Their lines are prefetched before the first check, so
+  // that the cache misses overlap.
   for (const Layer& layer : layers) {
     if (layer.bits().size_bytes() >= kCachedBytes) layer.prefetch<Layout>(hash);
   }

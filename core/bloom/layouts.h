@@ -63,8 +63,9 @@ concept AddOnlyLayout =
                                           std::span<const ItemHash> hashes, std::span<bool> found) {
   // Sets the item's bits. Returns true if at least one of them was clear before.
   { Layout::mark(words, geometry, hash) } -> std::same_as<bool>;
-  // Sets the bits of each item, in order. Sets found[i] if all of them were set before. Items with
-  // found[i] already set are skipped. Returns the number of items that set a bit.
+  // Adds the items in order, but skips each item i whose found[i] is already set. Sets the bits of
+  // item i. If all these bits were already set, sets found[i]. Returns the number of items that
+  // changed a bit.
   { Layout::mark_group(words, geometry, hashes, found) } -> std::same_as<uint64_t>;
 };
 
@@ -140,7 +141,8 @@ template <class Function>
   return with_layout_of(Layouts(), id, function);
 }
 
-// kShared if forked children may share the arrays. The children then see bits that are set later.
+// Returns kPrivate for a layout that clears bits. Otherwise returns kShared: forked children share
+// the arrays with their parent, and see bits that the parent sets after the fork.
 inline ArraySharing array_sharing(LayoutId id) {
   return layout_row(id).clears_bits ? ArraySharing::kPrivate : ArraySharing::kShared;
 }

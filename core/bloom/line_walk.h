@@ -257,7 +257,7 @@ struct LineArray {
 // An item whose bits are set in the first line of some arrays, and the set of these arrays.
 struct Passed {
   uint32_t item;
-  uint32_t arrays;  // bitmap, whose highest bit represents the first array
+  uint32_t arrays;  // bitmap with one bit per array; bit 0 represents the last array
 };
 
 template <class Line>
@@ -321,8 +321,8 @@ template <class Line>
                                                   std::span<bool> found) {
   assert(views.size() <= kGroupArrays);
   const LineArrays<Line> arrays(views);
-  // Bitmap of the arrays whose lookups read more than one line and that are big enough to prefetch
-  // from. Its bits have the order of Passed::arrays.
+  // Bitmap of the arrays whose next lines must be prefetched: arrays above the minimum size for
+  // prefetching, with several lines per lookup. Its bits have the order of Passed::arrays.
   uint32_t fetched = 0;
   for (const auto& [words, geometry] : views) {
     const bool has_more = geometry.lines_per_lookup > 1 && is_fetched(geometry);

@@ -20,8 +20,8 @@ constexpr uint64_t kSmallCapacity = 512;
 // proportional to 1/i up to i = 10, and to 10/i^2 above, so that the sum over all layers converges.
 constexpr double kHarmonicLayers = 10;
 // Sum of the weights of all layers after the first, which is layer 0. The weight of layer i is 1/i
-// up to i = 10, and 10/i^2 above. If H is the sum of 1/i and S the sum of 1/i^2, both from 1 to 10,
-// the sum of the weights is H + 10 (pi^2/6 - S), rounded up.
+// up to i = 10, and 10/i^2 above. The value is H + 10 (pi^2/6 - S), rounded up. H is the sum of
+// 1/i, and S is the sum of 1/i^2, both from 1 to 10.
 constexpr double kHarmonicSum = 3.880632;
 
 double share_of(uint64_t capacity, uint32_t index) {

@@ -53,8 +53,8 @@ struct LayoutRow {
   // True if filters of the layout may have a window, because their stored form has room for the
   // window's generations.
   bool takes_window = false;
-  // True if the layout has older forms: 32-bit hashes, arrays rounded up to a power of two, or a
-  // growth factor without effect.
+  // True if the layout has older forms. These have 32-bit hashes, arrays rounded up to a power of
+  // two, or a stored growth factor in filters that cannot grow.
   bool has_older_forms = false;
   // True if FilterParameters::region_bits applies to the layout. The cell_bits of all layers then
   // equal region_bits.
@@ -135,9 +135,9 @@ inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 // Maximum number of bits per region. Longer regions save little memory, and almost no item can be
 // deleted from them.
 inline constexpr unsigned kMaxRegionBits = 255;
-// Number of bits per region unless requested otherwise. With this size an array needs a quarter
-// more memory than an array without flags. In a half full filter, 2 of 1,000 items cannot be
-// deleted.
+// Number of bits per region unless requested otherwise. With this size, the collision flags of the
+// regions add a quarter to the memory of the bits. In a half full filter, 2 of 1,000 items cannot
+// be deleted.
 inline constexpr unsigned kDefaultRegionBits = 4;
 
 struct FilterParameters {
@@ -237,8 +237,8 @@ inline constexpr size_t kGroupArrays = 16;
 // Cache lines that a lookup touches, if no two probes share a line by chance.
 uint64_t lookup_lines(const Geometry& geometry);
 
-// Estimates the number of different items added from the share of set bits alone (Swamidass, Baldi
-// 2007).
+// Estimates how many different items were added. Uses only `fill_ratio`, the share of set bits
+// (Swamidass, Baldi 2007).
 double estimated_items(const Geometry& geometry, double fill_ratio);
 
 // Relative tolerance for values that another machine computed. The logarithm function of that

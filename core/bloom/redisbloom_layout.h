@@ -69,9 +69,9 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
   static std::optional<Geometry> size(uint64_t capacity, double error_rate) {
     return size_with(capacity, bits_per_item(error_rate));
   }
-  // Returns the bits per item of a layer whose size another machine computed. The logarithm of that
-  // machine may differ in the last digit (kRateTolerance), which can change the hash count. Returns
-  // nullopt if no such difference gives `hash_count` hashes.
+  // Returns the bits per item of a layer whose size another machine computed. The logarithms of the
+  // two machines may differ in the last digit (kRateTolerance), which can change the hash count.
+  // Returns nullopt if no difference within this tolerance explains the stored `hash_count`.
   static std::optional<double> bits_per_item(double error_rate, uint64_t hash_count);
   // Like size(), but for a layer whose number of bits per item is stored.
   static std::optional<Geometry> size_with(uint64_t capacity, double bits_per_item);

@@ -188,7 +188,7 @@ struct OtherBits {
 
   double throws;
   double line_bits;
-  // Expected number of pairs of draws that hit a given bit and belong to the same item. Such a pair
+  // Expected number of pairs of draws of one item in which both draws hit a given bit. Such a pair
   // is not a collision between items.
   double own_pairs;
 
@@ -334,9 +334,9 @@ double RegionLayout::error_now(const uint64_t* words, const Geometry& geometry,
   return model_of(geometry).error_rate(items_now(words, geometry, item_count));
 }
 
-// Removals do not clear flags, so more flags may be set than the present items explain. So this
-// function finds the number of items that is expected to set as many flags as are set now. For this
-// number it predicts the share of items that cannot be removed.
+// Estimates the share of items that cannot be removed, from the number of flags that are set. The
+// item count does not suffice, because removals do not clear flags. The function finds the number
+// of items that is expected to set this many flags, and predicts the share for that number.
 double RegionLayout::residue_now(const uint64_t* words, const Geometry& geometry,
                                  uint64_t /*item_count*/) {
   const double regions = double(line_count_of(geometry)) * regions_of_line(geometry);

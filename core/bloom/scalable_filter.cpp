@@ -119,8 +119,8 @@ void ScalableFilter::drop_layers(size_t first, size_t count) {
   move_over(chain_->layers, dropped.layers);
   move_over(chain_->error_rates, dropped.error_rates);
   if (chain_->window != nullptr) return;
-  // The filter gets the capacity of its first layer, as assemble() sets it for a reloaded filter.
-  // So the filter and its reloaded copy grow alike.
+  // The filter's capacity becomes that of its first remaining layer. assemble() does the same when
+  // the filter is loaded from a file, so the filter and its loaded copy grow alike.
   chain_->parameters.capacity = chain_->layers.front().capacity();
 }
 
@@ -149,8 +149,9 @@ void ScalableFilter::remove_many(std::span<const ItemHash> hashes, std::span<Rem
   std::ranges::fill(outcomes.first(hashes.size()), Removal::kAbsent);
   with_layout(layout(), [&]<class Layout>() {
     if constexpr (DeletableLayout<Layout>) {
-      // The result is that of one remove() per item. A layer sees the same items in the same order,
-      // but no items after the removal that empties it. The last layer is never dropped.
+      // The result equals that of one remove() per item, because each layer gets the items in their
+      // order. A removal that empties a layer ends the visit of this layer, which is then dropped.
+      // The last layer is never dropped.
       for (size_t i = 0; i < layer_count();) {
         Layer& layer = layers()[i];
         const bool is_last = i + 1 == layer_count();

@@ -48,7 +48,7 @@ struct LayerInfo {
   uint64_t item_count = 0;
   double error_rate = 0;
   Geometry geometry;
-  // Present error rate of the layer, computed by formula.
+  // Error rate that a formula predicts for the layer with its present content.
   double predicted_error_rate = 0;
 };
 
@@ -90,8 +90,8 @@ class ScalableFilter {
   ItemHasher hasher() const;
   AddOutcome add(std::string_view item, const MemoryBudget& budget);
   AddOutcome add(ItemHash hash, const MemoryBudget& budget);
-  // With a window of time, finds the items that are remembered at `now_ms`. With kNoTime, which
-  // replicas use, only rotations that were carried out count.
+  // If the filter has a window of time, ignores generations that have expired at `now_ms`. With
+  // kNoTime, which replicas pass, searches all generations that no rotation has removed yet.
   bool may_contain(std::string_view item, int64_t now_ms = kNoTime) const;
   bool may_contain(ItemHash hash, int64_t now_ms = kNoTime) const;
   // Prefetches the cache lines that a lookup or add of this item touches in arrays of at least
@@ -108,8 +108,9 @@ class ScalableFilter {
   Removal remove(ItemHash hash);
   void remove_many(std::span<const ItemHash> hashes, std::span<Removal> outcomes);
 
-  // The batch forms fetch the cache lines of a group together. `outcomes` and `found` are as long
-  // as `items`. add_many() returns the number of items processed: it stops after the first kFull.
+  // The functions for several items prefetch the cache lines of a group of items together.
+  // `outcomes` and `found` are as long as `items` or `hashes`. add_many() stops after the first
+  // kFull, and returns the number of items processed.
   size_t add_many(std::span<const std::string_view> items, std::span<AddOutcome> outcomes,
                   const MemoryBudget& budget);
   size_t add_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
@@ -119,9 +120,10 @@ class ScalableFilter {
   void may_contain_many(std::span<const ItemHash> hashes, std::span<bool> found,
                         int64_t now_ms = kNoTime) const;
 
-  // Returns null if the filter never forgets.
+  // Returns the filter's window; null if the filter has no window and so never forgets items.
   const Window* window() const { return is_chain() ? chain_->window.get() : nullptr; }
-  // Items counted in a generation of the window; index 0 is the oldest.
+  // Returns the number of items counted in a generation of the window. Index 0 is the oldest
+  // generation.
   uint64_t generation_item_count(size_t index) const;
   // Rotates a window of time. If a rotation is due, this must be called before the next add. A
   // window of items needs no call, because an add rotates it. If the rotation is invalid now or the

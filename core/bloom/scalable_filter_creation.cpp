@@ -221,8 +221,8 @@ std::unique_ptr<ScalableFilter> create_empty_like(const ScalableFilter& filter) 
   parts.push_back({first.geometry, first.capacity, 0, first.error_rate, std::move(*bits)});
   std::optional<Window> window;
   if (const Window* const old = filter.window()) {
-    // The new window has only the newest generation of the old window, without items. So rotations
-    // continue on the same grid.
+    // The new window has one generation, with the ordinal and the start of the old window's newest
+    // generation. So the next rotation is due at the same position as in the old window.
     const WindowRotation newest = old->newest();
     window = Window::restore(old->settings(), newest, {{newest.ordinal, 1}});
     if (!window) return nullptr;

@@ -61,7 +61,7 @@ struct ValkeyBloomLayout : DoubleHashing<ValkeyBloomProbes> {
                                 double /*last_rate*/) {
     return layer_error_rate(parameters, index);
   }
-  // Memory of a filter by the formula of valkey-bloom's module.
+  // Returns the memory of a filter, computed by the formula of the module valkey-bloom.
   static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
     const uint64_t slots = layer_count <= 1 ? 1 : std::max<uint64_t>(4, std::bit_ceil(layer_count));
     return 48 + 8 * slots + 208 * layer_count + bits_bytes;

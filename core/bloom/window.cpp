@@ -16,9 +16,9 @@ int64_t clamped(int64_t position) {
 // Maximum ordinal of a generation. Up to this ordinal, positions stay in range, and the product of
 // an ordinal and the window's length does not overflow.
 uint64_t ordinal_max(const WindowSettings& settings) {
-  // A grid that was never moved reaches kPositionMax at a quarter of this maximum. The larger
-  // ordinals are for grids that were moved back when the clock jumped back: a move does not reduce
-  // the ordinals.
+  // Without jumps of the clock, the window reaches kPositionMax at a quarter of this maximum. When
+  // the clock jumps back, the start times of generations move back, but their ordinals do not
+  // decrease. So the maximum leaves room for higher ordinals.
   return (4 * static_cast<uint64_t>(Window::kPositionMax) / settings.length + 1) *
          settings.generations;
 }
@@ -67,7 +67,7 @@ std::optional<WindowRotation> Window::rotation_due(int64_t position) const {
   const WindowRotation last = newest();
   if (position < last.start) return WindowRotation{last.ordinal, position};
   if (position < next_start()) return std::nullopt;
-  // The ordinal of the last generation that begins at or before the position.
+  // Computes the ordinal of the last generation that begins at or before the position.
   const auto since_origin = static_cast<uint64_t>(position - origin_);
   const uint64_t ordinal = ((since_origin + 1) * settings_.generations - 1) / settings_.length;
   return WindowRotation{ordinal, start_of(ordinal)};

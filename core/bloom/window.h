@@ -16,8 +16,8 @@
 // If the clock jumps back, the grid (origin) moves back with it, as if no time had passed. If it
 // jumps forward, ordinals are skipped.
 //
-// Invariants: ordinals ascend. The difference between two ordinals is at most g. Positions are in
-// [0, kPositionMax]. The grid of a window of items begins at 0.
+// Invariants: the ordinals of the generations ascend, and any two of them differ by at most g.
+// Positions are in [0, kPositionMax]. If the window counts items, its grid begins at 0.
 //
 // Layers: growth stops when kGrownLayersMax layers are alive, but rotation always succeeds. Each
 // generation after the last one that grew has one layer. At most g of these later generations are
@@ -50,8 +50,8 @@ class Window {
   // more items than any filter gets.
   static constexpr int64_t kPositionMax = int64_t{1} << 52;
   // A filter does not grow while its window has this number of layers. Only growth gives a
-  // generation several layers. So in a valid window, this generation and all older ones have at
-  // most this number of layers together.
+  // generation several layers. So in a valid window, a generation with several layers and all older
+  // generations together have at most this number of layers.
   static constexpr uint32_t kGrownLayersMax = kMaxLayers - 1;
 
   struct Generation {
@@ -82,16 +82,16 @@ class Window {
   uint64_t newest_quota() const {
     return static_cast<uint64_t>(next_start() - start_of(newest_ordinal()));
   }
-  // Number of layers, from the oldest on, that belong to expired generations. Always 0 if the
-  // window counts items, because an add then rotates the window itself.
+  // Number of layers of the expired generations, which are the oldest ones. Always 0 if the window
+  // counts items, because the add that makes a generation expire also removes it.
   size_t layers_over_at(int64_t now_ms) const {
     return now_ms < first_end_ ? 0 : count_layers_over(now_ms);
   }
 
   // The rotation due at this position; nullopt while the newest generation lasts.
   std::optional<WindowRotation> rotation_due(int64_t position) const;
-  // True if the rotation may follow the present state. A window of items allows only a rotation to
-  // the next ordinal.
+  // Returns whether the rotation is valid now. Its ordinal must not be lower than that of the
+  // newest generation. If the window counts items, it must be the next ordinal.
   bool allows(const WindowRotation& rotation) const;
   // True if the rotation begins a generation. Otherwise it only shifts the times at which
   // generations begin.
@@ -111,8 +111,8 @@ class Window {
   }
 
  private:
-  // Number of layers of the newest generation that has several layers, plus the layers of all older
-  // generations; 0 if no generation has several layers.
+  // Finds the newest generation with several layers. Returns the number of layers of this
+  // generation and of all older ones together. Returns 0 if every generation has one layer.
   size_t grown_layers() const;
   uint64_t newest_ordinal() const { return generations_.back().ordinal; }
   size_t count_layers_over(int64_t now_ms) const;

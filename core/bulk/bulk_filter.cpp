@@ -17,8 +17,8 @@ namespace {
 // than they save.
 constexpr size_t kBatchItemsMin = 1024;
 constexpr size_t kBatchItemsMax = size_t{1} << 16;
-// Maximum number of marks per batch, for all threads together. A mark is a bit and its item in 8
-// bytes, so all marks take at most 32 MiB.
+// Maximum number of marks per batch, for all threads together. A mark holds the position of a bit
+// to set and the index of the bit's item, in 8 bytes. So all marks take at most 32 MiB.
 constexpr size_t kMarksMax = size_t{4} << 20;
 // Maximum number of regions into which the array is divided. A region is small enough to stay in
 // the cache while its bits are set. A thread can append to the lists of so few regions with few
@@ -198,8 +198,8 @@ void BulkFilter::mark_regions() {
   team_.run([&](unsigned /*member*/) {
     const size_t region_count = marks_.front().size();
     for (size_t region; (region = next_region_++) < region_count;) {
-      // Each thread of the team has listed the marks of consecutive items of the batch. So the
-      // lists, visited in the order of the threads, give the marks in the order of the batch.
+      // Each thread of the team has listed the bits of a run of consecutive items. So the bits are
+      // set in the order of the batch if the lists are visited in the order of the threads.
       for (const std::vector<Marks>& listed : marks_) {
         const Marks& marks = listed[region];
         for (size_t i = 0; i < marks.size(); ++i) {

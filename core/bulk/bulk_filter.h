@@ -78,8 +78,8 @@ class BulkFilter {
   const FilterParameters parameters_;
   const MemoryBudget& budget_;
   ThreadTeam& team_;
-  // The layers of a filter whose layout can list an item's bits; `whole_` is the filter of any
-  // other layout.
+  // If the layout can compute the list of bits that an item sets, the filter consists of these
+  // layers. Otherwise the filter is `whole_`, and there are no layers here.
   std::vector<LayerParts> layers_;
   std::unique_ptr<ScalableFilter> whole_;
   // marks_[member][region]: the bits that a batch sets in a region of the array, as listed by one

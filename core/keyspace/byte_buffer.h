@@ -36,7 +36,8 @@ class ByteBuffer {
   }
   ByteBuffer(const ByteBuffer&) = delete;
   ByteBuffer& operator=(const ByteBuffer&) = delete;
-  // Most buffers are empty, and the test costs less than a call of free().
+  // Most buffers have no memory to free. For these, testing the pointer costs less than a call of
+  // free().
   ~ByteBuffer() {
     if (data_ != nullptr) std::free(data_);
   }

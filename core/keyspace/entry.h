@@ -91,8 +91,8 @@ class Entry {
   // this entry. Returns false, with the value unchanged, if the allocation fails.
   [[nodiscard]] bool set_string(std::string_view text);
   void set_integer(int64_t value);
-  // Like set_string(), but stores a text that is an integer as text, too. INCRBYFLOAT stores its
-  // result by this function.
+  // Like set_string(), but never converts the text to kInteger, even if it is a decimal integer.
+  // Used for the result of INCRBYFLOAT.
   [[nodiscard]] bool set_plain_string(std::string_view text);
   // Takes ownership of `bytes` as a raw string.
   void set_raw(ByteBuffer bytes);

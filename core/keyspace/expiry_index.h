@@ -37,7 +37,8 @@ class ExpiryIndex {
   // The earliest deadline; kNever if there are no records.
   int64_t next_ms() const { return next_ms_.load(std::memory_order_relaxed); }
   void add(int64_t deadline_ms, uint64_t hash);
-  // Removes the earliest record if its deadline is before `now_ms`, and returns its hash.
+  // If the earliest deadline is before `now_ms`, removes the record with this deadline and returns
+  // the record's hash. Otherwise returns nullopt.
   std::optional<uint64_t> take_due(int64_t now_ms);
   void clear();
   void swap(ExpiryIndex& other);
@@ -48,9 +49,9 @@ class ExpiryIndex {
   // Removes some unneeded records if there are many more records than keys. Must be called after
   // add(). `key_count` is the number of keys with an expiry. `latest_of(hash)` returns the latest
   // expiry of the keys with this hash, or nullopt. purge() usually checks only kPurgeSteps records,
-  // and calls latest_of() for each. If every record looked needed, several records may have the
-  // same hash. Then purge() removes all but one record of each hash, and calls latest_of() for each
-  // remaining record.
+  // and calls latest_of() for each. Several records may have the same hash. If a whole pass over
+  // the records finds none to remove, purge() keeps only one record of each hash. It then calls
+  // latest_of() for each of these records.
   template <class LatestOf>
   void purge(size_t key_count, LatestOf&& latest_of) {
     if (size() <= 2 * key_count + kSparesMax) return;
@@ -66,8 +67,9 @@ class ExpiryIndex {
         needed_in_a_row_ = 0;
       }
     }
-    // A whole pass over the records found nothing to remove: some keys have several records that
-    // all look needed. Alternating PERSIST and EXPIRE creates such records.
+    // is_needed() has returned true for each record of a whole pass. So some keys have several
+    // records, for example because PERSIST and EXPIRE were alternated. Only the record with the
+    // earliest deadline is kept for each hash.
     if (needed_in_a_row_ >= size()) keep_one_of_each(latest_of);
   }
 

@@ -26,8 +26,8 @@ struct UseRules {
 class KeyUse {
  public:
   static constexpr uint32_t kClockMask = 0xFFFFFF;
-  // Longest idle time that is reported. The 24-bit difference between clock and access time wraps.
-  // So a larger difference means that the access time is up to an hour ahead of the clock.
+  // Longest idle time that is reported. The idle time is the clock minus the access time, modulo
+  // 2^24. A larger result means that the access time is up to an hour ahead of the clock.
   static constexpr uint32_t kIdleMaxS = kClockMask - 3600;
 
   constexpr KeyUse(uint32_t clock_s, uint8_t count) : bits_(clock_s << kUseCountBits | count) {}

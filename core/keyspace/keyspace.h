@@ -4,8 +4,8 @@
 // cluster. Each stripe has one reader/writer lock and one Table per database.
 //
 // Invariants: a key's hash determines its stripe, which is the same in every database. If keys are
-// placed by slot, the keys of a slot are in one stripe. Counters of size and expiry, and those of
-// database 0's slots, agree with the tables whenever the stripe is unlocked.
+// placed by slot, the keys of a slot are in one stripe. While a stripe is unlocked, its tables
+// agree with its counters of keys and expiries and with the key counts of database 0's slots.
 // Thread safety: functions marked REQUIRES need the named StripeLock. The others take the locks
 // they need, one stripe at a time, and must not be called by a thread that holds a stripe lock.
 // Counters may be read from any thread at any time.
@@ -48,7 +48,7 @@ struct Database {
   std::unique_ptr<Table> table;  // null until the first key is inserted
   std::atomic<uint64_t> size{0};
   std::atomic<uint64_t> expires{0};
-  // Sum of the expiries as counted by expiry_part(), for the average TTL.
+  // Sum of expiry_part() over all keys with an expiry. The average TTL is computed from this sum.
   std::atomic<uint64_t> expiry_sum_ms{0};
   ExpiryIndex expiry_index;
 };
@@ -113,9 +113,9 @@ class Keyspace {
   StripeLock lock_shared(const KeyRef& key) { return lock(mask_of(key), LockMode::kShared); }
   StripeLock lock_exclusive(const KeyRef& key) { return lock(mask_of(key), LockMode::kExclusive); }
 
-  // Functions on single keys. REQUIRES: the key's stripe is locked, shared for find and prefetch,
-  // otherwise exclusively. An expired entry counts as absent but remains: deleting it needs the
-  // exclusive lock.
+  // Functions on single keys. REQUIRES: the key's stripe is locked. A shared lock suffices for the
+  // find and prefetch functions; the other functions require the exclusive lock. find() treats an
+  // expired entry as absent but does not delete it, because that requires the exclusive lock.
   Entry* find(unsigned database, const KeyRef& key, int64_t now_ms) const {
     Entry* entry = find_any(database, key);
     return entry != nullptr && entry->expired(now_ms) ? nullptr : entry;
@@ -235,8 +235,9 @@ class Keyspace {
   Reclaimer* reclaimer_ = nullptr;
 };
 
-// Average remaining TTL of the keys with an expiry. 0 if there are no such keys, or if their
-// average expiry has passed. An expiry after 2054 counts as one in 2054.
+// Returns the average remaining TTL of the keys with an expiry. Returns 0 if no key has an expiry,
+// or if the average of the expiry times has passed. Expiry times after the year 2054 are averaged
+// as if they were in 2054.
 int64_t average_ttl_ms(const Keyspace& keyspace, unsigned database, int64_t now_ms);
 
 // Bytes of all buckets, indexes and empty stripes, without the entries. REQUIRES: all stripes are

@@ -9,7 +9,8 @@
 namespace core::keyspace {
 namespace {
 
-// Size of a queued item. 0 for tables, whose size would need a walk over all entries.
+// Returns the size of a queued item. Returns 0 for tables, because computing their size would
+// require a walk over all entries.
 uint64_t bytes_of(const std::variant<EntryPtr, DetachedTables>& item) {
   const auto* const entry = std::get_if<EntryPtr>(&item);
   return entry != nullptr ? (*entry)->memory_bytes() : 0;

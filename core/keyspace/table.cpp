@@ -46,7 +46,7 @@ Table::~Table() {
   free_buckets(next_);
 }
 
-// Returns an array whose count is 0 if the allocation fails.
+// Allocates an array of `count` empty buckets. If the allocation fails, the result's count is 0.
 Table::Buckets Table::allocate_buckets(size_t count) {
   const size_t size_bytes = count * sizeof(Bucket);
   Buckets buckets;
@@ -89,8 +89,8 @@ const Table::Buckets& Table::home(uint64_t hash) const {
 uint64_t Table::matching_slots(const Bucket& bucket, uint64_t hash) {
   uint64_t bytes;
   std::memcpy(&bytes, &bucket, sizeof(bytes));
-  // Sets the high bit of each byte that equals the tag (Warren, "Hacker's Delight", 6-1). The state
-  // byte on top is not a tag.
+  // Sets the high bit of each byte that equals the tag (Warren, "Hacker's Delight", 6-1). The
+  // shifts clear the result's highest byte, because that byte of the bucket holds no tag.
   const uint64_t difference = bytes ^ (tag_of(hash) * kEveryByte);
   return ~(((difference & kLowBits) + kLowBits) | difference | kLowBits) << 8 >> 8;
 }

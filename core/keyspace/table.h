@@ -124,8 +124,9 @@ class Table {
   static void free_buckets(Buckets& buckets);
   const Buckets& home(uint64_t hash) const;
   static uint64_t matching_slots(const Bucket& bucket, uint64_t hash);
-  // Returns the entry in the first slot of the home bucket whose tag matches `hash`. Returns null
-  // if no tag matches, or if that slot is free. REQUIRES: size() > 0.
+  // Searches the home bucket for the first slot that has the tag of `hash`. Returns the entry in
+  // that slot. Returns null if no slot has this tag, or if the first slot with this tag is free.
+  // REQUIRES: size() > 0.
   const Entry* probable_entry(uint64_t hash) const;
   Place locate(std::string_view key, uint64_t hash) const;
   void place(const Buckets& buckets, Entry* entry, uint64_t hash);
@@ -195,8 +196,9 @@ uint64_t Table::scan(uint64_t cursor, Visitor&& visitor) const {
   const Buckets& small = main_.count < next_.count ? main_ : next_;
   const Buckets& large = main_.count < next_.count ? next_ : main_;
   visit_chain(&small.at[cursor & small.mask()], visitor);
-  // Visits all buckets of the large array into which the small bucket is divided. The loop ends
-  // when the bits above the small mask wrap.
+  // A resize distributes the keys of this small bucket among all buckets of the large array whose
+  // index has the same low bits. The loop visits these buckets. It ends when the cursor's bits
+  // above the small mask are all zero again.
   do {
     visit_chain(&large.at[cursor & large.mask()], visitor);
     cursor = next_scan_cursor(cursor, large.mask());

@@ -44,7 +44,8 @@ class WatchTable {
     bool is_stale_after;
   };
   void mark_swapped(unsigned database, std::string_view key, Swapped swapped);
-  // Returns whether `flag` watches the key, and the expiry of the key would count as a change.
+  // Returns true if `flag` watches the key and has not seen it as expired. Only then does the
+  // deletion of the expired key count as a change.
   bool watches_alive(unsigned database, std::string_view key, const WatchFlagPtr& flag) const;
 
   // Calls visitor(key) for each watched key of `database`. The visitor must not change the table.

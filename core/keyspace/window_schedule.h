@@ -3,9 +3,10 @@
 // WindowSchedule: the keys that may hold filters with a window of time, and when each must be
 // checked. It lets a leader find due rotations without a scan of all keys.
 //
-// Only the names of keys are stored, without databases. A name stays correct if its key is moved or
-// databases are swapped, and Entry::set_filter() records every filter that gets a name. If a name
-// no longer holds a filter, the caller of take_due() detects that.
+// Only the names of keys are stored, without databases. So MOVE and SWAPDB do not change the
+// schedule. Entry::set_filter() records the key's name whenever a key gets a filter with a window
+// of time. A key may lose its filter while its name is stored; the caller of take_due() detects
+// that.
 //
 // Invariants: if a filter has a window of time and may hold items, the name of its key is in the
 // schedule. Between take_due() and put_back(), the caller holds the name instead.
@@ -42,9 +43,9 @@ class WindowSchedule {
   std::optional<Name> take_due(int64_t now_ms);
   // Makes the check of every name due now.
   void bring_all();
-  // Puts a name back, unless record() has added it again after take_due(). The caller puts the name
-  // of a missing key back once, because a thread may be about to create the key. Such a thread
-  // calls record() before it inserts the filter's entry into its table.
+  // Puts back a name that take_due() returned, unless record() has added the name again since then.
+  // If the key does not exist, the caller puts its name back once. A thread may be about to create
+  // the key, and it calls record() before it inserts the key into the keyspace.
   void put_back(Name name, int64_t due_ms);
   bool empty() const { return size_.load(std::memory_order_relaxed) == 0; }
 

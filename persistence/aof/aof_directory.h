@@ -5,8 +5,8 @@
 // A log is a manifest and the files it names, in a separate directory. A single file in the parent
 // directory is a log from before Redis 7: it becomes the base.
 //
-// Invariants: after a power cut at any moment the next start finds the same data. A file that the
-// manifest names as data is never removed.
+// Invariants: if a power cut interrupts an operation on the files, the next start finds the same
+// data as without the operation. A file that the manifest names as data is never removed.
 // Thread safety: one thread at a time may use an object, and only one server may use a directory.
 // Source: docs/formats.md, "Append log"; the way Redis 7.0 loads its append log.
 #pragma once

@@ -39,7 +39,8 @@ class AofNames {
   std::string manifest() const { return name_ + ".manifest"; }
   // Returns the name of a manifest that is being written.
   std::string temporary_manifest() const { return "temp-" + name_ + ".manifest"; }
-  // Returns the name that Redis gives the file for commands while its log is being switched on.
+  // Returns the temporary name that Redis gives the incremental (INCR) file while the append log is
+  // being switched on.
   std::string temporary_incremental() const { return "temp-" + name_ + ".incr"; }
 
  private:

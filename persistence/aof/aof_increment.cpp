@@ -18,8 +18,8 @@ core::Result<AofIncrement> AofIncrement::create(FileSystem& files, const std::st
   RunningChecksum checksum;
   append_aof_header(header, checksum);
   if (auto written = (*file)->write(header); !written) return written.error();
-  // The header is synced, because the next server start would read a file without a header by the
-  // rules for other servers' files.
+  // The header is synced, so that a crash cannot lose it. The next start would treat a file without
+  // a header as a file of another server, and read it by different rules.
   if (auto synced = (*file)->sync(); !synced) return synced.error();
   return AofIncrement(std::move(*file), header.size(), checksum);
 }

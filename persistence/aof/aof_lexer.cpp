@@ -42,7 +42,8 @@ core::Result<AofLexer::Item> AofLexer::next() {
     if (step == Step::kDone) {
       return buffer_[begin_] == '#' ? Item::kAnnotation : Item::kCommand;
     }
-    // An item that would extend past the end of the file is truncated, so it need not be read.
+    // If the file ends before the end of this command or annotation, the result is kCut. The
+    // remaining bytes need not be read.
     if (wanted_bytes_ > size_bytes_ - offset_) return Item::kCut;
     auto more = read_more();
     if (!more) return more.error();

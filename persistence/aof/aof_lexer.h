@@ -70,7 +70,7 @@ class AofLexer {
   std::string_view line() const { return bytes(); }
   // Returns the bytes of the item as they are in the file.
   std::string_view bytes() const { return {buffer_.data() + begin_, item_bytes_}; }
-  // Returns the offset of the item in the file.
+  // Returns the offset in the file at which the command or annotation begins.
   uint64_t offset() const { return offset_; }
   uint64_t end_offset() const { return offset_ + item_bytes_; }
 

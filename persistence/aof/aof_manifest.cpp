@@ -58,7 +58,8 @@ std::string quoted_if_needed(const std::string& name) {
   return quoted + '"';
 }
 
-// The escaped name must also fit in a line of the manifest.
+// Returns whether the manifest may list this file name. The name must contain no path, and its
+// escaped form must fit in a line of the manifest.
 bool is_file_name(const std::string& name) {
   constexpr std::string_view kForbidden("/\\\0", 3);
   constexpr size_t kNameMaxBytes = 255;

@@ -28,8 +28,8 @@ core::Result<AofTimes> read_aof_times(FileSystem& files, const std::string& path
   auto skipped = lexer.skip(scan.preamble_bytes, [](std::string_view) {});
   if (!skipped) return skipped.error();
   AofTimes times;
-  // `begin` is the offset of the current unit that must not be divided: a transaction, or a single
-  // item.
+  // `begin` is the offset of the current unit: a transaction, or a single item outside of a
+  // transaction. The file must not be cut inside a unit.
   bool in_transaction = false;
   uint64_t begin = 0;
   for (;;) {

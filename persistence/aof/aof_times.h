@@ -26,8 +26,8 @@ struct AofTimes {
   std::optional<uint64_t> later_offset;
 };
 
-// Reads the valid prefix up to the first time line that is later than `until_s`. REQUIRES: `scan`
-// is the scan of this file, which is not damaged.
+// Reads the valid prefix up to the first `#TS:` line that is later than `until_s`. REQUIRES: the
+// file is not damaged, and `scan` is the result of scanning this file.
 core::Result<AofTimes> read_aof_times(FileSystem& files, const std::string& path,
                                       const AofScan& scan, uint64_t until_s);
 

@@ -82,7 +82,7 @@ inline uint32_t load_length32(const char* bytes) {
   return byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
 }
 
-// Calls visit(item) for each record of a part.
+// Calls visit(item) for each record of `part`, a part of a RecordBlock.
 template <class Visitor>
 void for_each_record(std::string_view part, RecordFormat format, Visitor&& visit) {
   while (!part.empty()) {

@@ -33,8 +33,8 @@ class ByteSource {
   // Reads at least one byte, unless the source has ended or `out` is empty. Returns the number of
   // bytes read.
   virtual core::Result<size_t> read(std::span<char> out) = 0;
-  // Returns an upper bound of the source's size, from its beginning. A stored length that exceeds
-  // this bound is rejected before anything is allocated.
+  // Returns an upper bound of the source's total size, including the bytes that were already read.
+  // A stored length that exceeds this bound is rejected before anything is allocated.
   virtual uint64_t size_bound() const { return kUnknownSize; }
 };
 

@@ -20,7 +20,8 @@ namespace {
 
 constexpr uint64_t kMaxHashCount = 2048;
 constexpr uint64_t kRunsFromBytes = uint64_t{1} << 20;
-// The arrays that are written as runs are exactly those that may have untouched pages.
+// Arrays are written as runs exactly if they are mapped, because only mapped arrays can have
+// untouched pages.
 static_assert(kRunsFromBytes == BitArray::kMappedBytes);
 
 // The feature bits of version 3. Unknown bits belong to later versions.

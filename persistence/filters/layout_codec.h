@@ -39,15 +39,15 @@ struct LayoutCodec {
 
   // The options field of chunk headers; 0 for RedisBloom's own headers.
   uint64_t chunk_option = 0;
-  // Applies the options of a chunk header that is not RedisBloom's. Returns false if no filter of
-  // the layout has these settings.
+  // Stores the settings from a chunk header in the parameters. Null for RedisBloom's layouts, whose
+  // headers have another format. Returns false if no filter of the layout can have these settings.
   bool (*take_settings)(const SettingsClaim&, core::bloom::FilterParameters&) = nullptr;
 
-  // Validates the LayerClaim: the values that the input states about the layer after the layers
-  // `earlier`. Returns the layer's geometry; nullopt if no layer of the layout can have these
-  // values. If the layout derives each layer's error rate from the filter's error rate, stores the
-  // exact rate in LayerClaim::error_rate. Sets the parameters that are derived from the first
-  // layer.
+  // Validates the LayerClaim, which has the values that the input states about a layer. `earlier`
+  // are the filter's preceding layers. Returns the layer's geometry; nullopt if no layer of the
+  // layout can have these values. If the layout computes each layer's error rate from the filter's
+  // error rate, replaces LayerClaim::error_rate by the computed rate. For the first layer, also
+  // sets the filter parameters that depend on this layer.
   std::optional<core::bloom::Geometry> (*accept)(LayerClaim&, core::bloom::FilterParameters&,
                                                  std::span<const core::bloom::LayerParts> earlier) =
       nullptr;

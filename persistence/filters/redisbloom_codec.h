@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Encodes and decodes redisbloom filters in the form that RedisBloom writes and reads.
+// Encodes and decodes filters of the layout redisbloom, in the form that the module RedisBloom
+// writes and reads.
 //
 // Thread safety: pure functions; the caller holds the lock of the filter's key.
 // Source: docs/formats.md, "Filters".

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Encodes and decodes valkey-bloom filters in the form that the module valkey-bloom writes and
-// reads.
+// Encodes and decodes filters of the layout valkey-bloom, in the form that the module valkey-bloom
+// writes and reads.
 //
 // Thread safety: pure functions; the caller holds the lock of the filter's key.
 // Source: docs/formats.md, "Filters".

@@ -46,7 +46,7 @@ struct RdbWriteOptions {
   bool has_sum = true;     // value of the option `rdbchecksum`; if false, the checksum is 0
 
   // The next four members are written to AUX fields.
-  std::string server_version = "7.4.0";  // the version of Redis that clients see
+  std::string server_version = "7.4.0";  // version of Redis that this server reports
   int64_t created_at_s = 0;
   uint64_t used_memory_bytes = 0;
   bool is_aof_base = false;

@@ -51,7 +51,8 @@ class Access {
   bool allows(const acl::User& user, std::span<const std::string_view> arguments) const;
 
  private:
-  // Applies protected mode. The request gets the rights of `user`, which needs no password.
+  // Admits the request with the rights of `user`, which needs no password. Rejects the request if
+  // protected mode forbids it.
   Admission admit_without_password(std::shared_ptr<const acl::User> user,
                                    const HttpRequest& request, const Peer& peer) const;
 

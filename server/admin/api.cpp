@@ -209,7 +209,7 @@ HttpResponse Api::plan(const Question& question) {
   if (reply.is_error()) return error_response(reply);
   json::object curves;
   for (const auto& [name, words] : kinds) {
-    // A kind of filter that does not support the requested settings gets no curve.
+    // The response has no curve for a kind of filter that does not support the requested settings.
     const auto parameters = parse_plan(services_.config, words);
     if (parameters) curves[name] = points_of(plan_curve(*parameters));
   }

@@ -20,8 +20,8 @@ namespace server::admin {
 
 class Heartbeat {
  public:
-  // Calls the given function on one of the threads that serve clients, once each of these threads
-  // has been between two commands.
+  // Calls the given function on one of the threads that serve clients, after each of these threads
+  // has finished the command that it was executing.
   using Ask = std::function<void(std::function<void()>)>;
   static constexpr int64_t kSilentMaxUs = 15'000'000;
 

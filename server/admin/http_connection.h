@@ -68,8 +68,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void enter(State state);
   void wait(Descriptor::wait_type kind);
   void on_ready();
-  // These functions read, send or discard bytes. The result true means that the next state has work
-  // to do at once.
+  // These functions read, send or discard bytes. They return true if on_ready() can continue in the
+  // present state without waiting for the socket.
   bool read();
   bool take_requests();
   bool send();

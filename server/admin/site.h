@@ -4,7 +4,8 @@
 // path.
 //
 //   /healthz, /readyz   every client: probes have no password
-//   /metrics            users that may run INFO; names of filters only with BF.SCAN
+//   /metrics            users that may run INFO; filter names are omitted for users that
+//                       may not run BF.SCAN
 //   /, /*.js, /*.css    users that have logged in
 //   /api/               users that may run the command that api.h lists for the path
 //

@@ -103,8 +103,8 @@ class ClusterState {
     return permit_clock_us() - leader_heard_us_.load(std::memory_order_relaxed);
   }
 
-  // The ids of the members that must acknowledge a write before its reply is sent, with
-  // cluster-write-acks insync.
+  // With `cluster-write-acks insync`, the reply to a write is sent only after the members with
+  // these ids have acknowledged the write.
   using Ids = std::set<std::string, std::less<>>;
   std::shared_ptr<const Ids> required_acks() const {
     const std::scoped_lock lock(mutex_);

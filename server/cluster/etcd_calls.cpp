@@ -159,7 +159,9 @@ struct EtcdCalls::Running {
   LinkPointer link;
   size_t member = 0;
   std::string token;  // the token with which the call was sent
-  bool sent = false;  // true after sending, until a reply shows that etcd has not executed the call
+
+  // True if the call was sent, and no reply has shown that etcd refused it without executing it.
+  bool sent = false;
 
   // True after the call has requested a new token. A call requests at most one.
   bool asked_new_token = false;
@@ -293,8 +295,8 @@ asio::awaitable<EtcdError> EtcdCalls::prepare(RunningPointer call) {
 }
 
 // Returns whether the error finishes the call. A refusal by etcd finishes the call, unless a new
-// token would help. Any other error finishes a call that may have changed data, and leaves its
-// outcome unknown.
+// token could help. After any other error, a call that may have changed data is finished with the
+// outcome kUnknown.
 bool EtcdCalls::on_error(const RunningPointer& call, EtcdError error) {
   call->last_error = error;
   if (is_refusal(error.code)) {
@@ -419,8 +421,8 @@ asio::awaitable<EtcdError> EtcdCalls::run_stream(LinkPointer link, const Stream&
   link->tcp.expires_after(options_.call_limit);
   error = co_await send(link, stream.path, stream.body);
   if (error.code != EtcdCode::kOk) co_return error;
-  // The body of a stream has no limit, and no memory is reserved for the length that its header
-  // announces.
+  // The response body of a stream may have any length. It is read in pieces, so no memory is
+  // allocated for the length that the HTTP header announces.
   http::response_parser<http::buffer_body> parser;
   parser.header_limit(kHeaderBytesMax);
   parser.body_limit(boost::none);

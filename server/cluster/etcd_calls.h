@@ -130,7 +130,7 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
                                          std::string_view body);
   boost::asio::awaitable<Reply> exchange(LinkPointer link, std::string_view path,
                                          std::string_view body);
-  // Waits until there is a token, if one is needed. Returns kOk in EtcdError::code for success.
+  // If calls need a token, waits until there is one. On success, EtcdError::code is kOk.
   boost::asio::awaitable<EtcdError> ensure_token();
   // Requests a token for all waiting calls. The request may take longer than a call, because etcd
   // hashes the password slowly on purpose. A call that timed out must not restart the request.

@@ -31,7 +31,8 @@ core::Result<std::unique_ptr<ssl::context>> make_tls(const persistence::NamedFil
   return tls;
 }
 
-// Returns the call whose handler parses the reply and passes it to `handler`.
+// Returns a call to etcd. When the reply arrives, `parse` parses it, and the result is passed to
+// `handler`.
 template <class Reply>
 EtcdCalls::Call typed_call(std::string_view path, std::string body, bool only_reads,
                            core::Result<Reply> (*parse)(std::string_view),

@@ -20,7 +20,8 @@ namespace json = boost::json;
 
 constexpr size_t kMessageBytesMax = 300;
 
-// etcd omits members whose value is zero or empty, so no member is required here.
+// etcd omits JSON fields whose value is zero or empty, so the functions below accept a missing
+// field.
 std::string text_in(const json::object& object, std::string_view name) {
   return JsonField(object, name).text_or("");
 }

@@ -81,7 +81,7 @@ enum class TopologyFault : uint8_t {
   kNone,
   kAbsent,   // the topology was deleted, or etcd was set up again
   kOlder,    // etcd was restored from a backup: it has an older topology than this node has seen
-  kInvalid,  // the document in etcd is refused
+  kInvalid,  // this node rejects the document in etcd, because it is invalid
 };
 
 // A larger document is rejected before it is parsed. etcd accepts no request of more than 1.5 MB.

@@ -31,9 +31,9 @@ struct EtcdKeys;
 
 Listening listening_of(const Config& config);
 
-// Returns the node with the address, ports and host name that its options describe. The other
-// members of Node are unchanged. `before` has the addresses at which the server listened when the
-// node's present address was written to the topology.
+// Returns a copy of `node` with the address, ports and host name that `config` describes. All other
+// fields are unchanged. `before` has the addresses at which the server listened when the address in
+// `node` was written to the topology.
 Node announced_node(Node node, const Config& config, const Listening& before);
 
 // Returns the topology with the address of this node. Returns nullopt if the topology already has

@@ -314,7 +314,8 @@ void ClusterNode::settle() {
       std::visit([this](const auto& one) { carry_out(one); }, action);
     }
   }
-  // The required acknowledgements must be set before this node serves as a new leader.
+  // The required acknowledgements must be set before this node serves as a new leader. Otherwise it
+  // could acknowledge a write that the members in sync do not have yet.
   if (parts_.state.require_acks(member_->required_acks())) parts_.host.service_changed();
   const auto shown = parts_.state.latest();
   if (shown != nullptr && shown->fault() != member_->topology_fault()) {
@@ -336,7 +337,7 @@ void ClusterNode::settle() {
   if (std::exchange(due_.file, false)) {
     slow_.file.run([this, file = file_] {
       const auto written = write_node_file(path_, file);
-      // After a failure the Member requests the write again, until its epoch is on the disk.
+      // If the file was not written, the Member requests the write again later.
       if (!written) return log_warning("Cluster: {}", written.error().message);
       post([file](Member& member, int64_t now_us) { record_kept(member, file, now_us); });
     });

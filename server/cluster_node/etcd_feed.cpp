@@ -11,8 +11,8 @@ namespace server::cluster {
 namespace {
 
 constexpr std::chrono::milliseconds kFeedRetry{200};
-// Indexes of the ranges in the reply to read(). A reply to the operations of ranges() lacks
-// kAliveRange, the range of the keys below alive/.
+// Indexes of the key ranges in the reply to the transaction of read(). kAliveRange has the keys
+// below alive/. This range is missing in transactions that contain only the operations of ranges().
 constexpr size_t kTopologyRange = 0;
 constexpr size_t kSlotsRange = 1;
 constexpr size_t kAliveRange = 2;
@@ -47,8 +47,9 @@ TopologyCheck EtcdFeed::check_of(uint64_t known_revision, const EtcdTxnReply& re
   return {known_revision, ReadOutcome::kChanged, {*std::move(accepted), stored->mod_revision}};
 }
 
-// Returns whether this topology replaces the known one although it may have the same revision. This
-// happens if etcd was restored from a backup, and `bloomery-cluster recover` then wrote a topology.
+// Returns whether the stored topology must replace the known one, even if they have the same
+// revision. Two topologies can have the same revision if etcd was restored from a backup, and
+// `bloomery-cluster recover` then wrote a topology.
 bool EtcdFeed::is_recovered(const EtcdKeyValue& stored) const {
   const auto parsed = parse_topology(stored.value);
   return parsed && supersedes({*parsed, stored.mod_revision}, handlers_.known());

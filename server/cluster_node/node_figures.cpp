@@ -10,8 +10,8 @@ namespace server::cluster {
 void NodeFigures::on_tick(const Member& member, const ReplicationFacts& facts, int64_t now_us) {
   const Permit& permit = member.permit();
   const bool is_permitted = permit.allows(now_us);
-  // A permit that was given up for a successor is no longer held. So its end does not count as a
-  // lapse.
+  // A leader may give up its permit on purpose, in favour of a successor. It then no longer holds a
+  // permit, and the end of the permit does not count as a lapse.
   if (was_permitted_ && !is_permitted && permit.is_held()) ++counters_.permit_lapses;
   was_permitted_ = is_permitted;
   uint64_t behind = 0;

@@ -39,8 +39,8 @@ class Peers {
   // answered.
   using Handler = std::function<void(const std::optional<std::string>& line)>;
 
-  // Links authenticate and use TLS by the options that links to a leader use: masteruser,
-  // masterauth and tls-replication.
+  // Links to peers use the same options for authentication and TLS as a replica's link to its
+  // leader: masteruser, masterauth and tls-replication.
   Peers(boost::asio::io_context& io, const Config& config, const Tls* tls,
         int64_t limit_ms = kLimitMs);
   // Ends the threads of all links, and waits for them.

@@ -94,9 +94,9 @@ void Presence::wait_for_other() {
         "id; this process leads nothing until the key is gone",
         settings_.key);
   }
-  // After kLeasesOfTheDead node timeouts, the lease of a dead process has ended, even if etcd has
-  // changed its own leader. So if the key still exists, another process with this node's id is
-  // alive, which is an error.
+  // The lease of a dead process ends within kLeasesOfTheDead node timeouts, even if etcd changes
+  // its own leader. If the key exists for longer, another process with this node's id is alive,
+  // which is an error.
   const bool may_be_dead = now_us - barred_us_ < kLeasesOfTheDead * in_us(settings_.timeout);
   const bool is_logged = twin_logged_us_ != 0 && now_us - twin_logged_us_ < in_us(kLogAgain);
   if (may_be_dead || is_logged) return;

@@ -3,8 +3,8 @@
 // Presence: this node's key alive/<id> in etcd, under a lease that is kept alive. If the key is
 // absent, other nodes suppose that this node may have died.
 //
-// Invariants: the key is created only if it does not exist. So of two processes with one id, only
-// one has the key. The other process waits, leads nothing and logs the reason. mod_revision()
+// Invariants: the key is created only if it does not exist. So of two processes with the same id,
+// only one has the key. The other process waits, leads no shard and logs the reason. mod_revision()
 // belongs to a key that this process has created.
 // Thread safety: belongs to the thread that runs the io_context.
 // Source: https://etcd.io/docs/v3.4/learning/api/#lease-api.
@@ -65,7 +65,8 @@ class Presence {
   uint64_t mod_revision_ = 0;
   bool etcd_answers_ = false;
   bool has_left_ = false;
-  // Time at which this process found that another process has the key; 0: no other process has it.
+  // Time at which this process found that another process holds the key alive/<own id>; 0 if no
+  // other process holds it.
   int64_t barred_us_ = 0;
   int64_t twin_logged_us_ = 0;  // time of the last log line about the other process; 0: none
 };

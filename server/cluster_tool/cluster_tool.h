@@ -97,9 +97,9 @@ class ClusterTool {
   // registered in this cluster. It must be empty unless `allows_keys` is kYes.
   core::Result<Node> newcomer(const Address& address, const std::vector<std::string>& alive,
                               AllowsKeys allows_keys = AllowsKeys::kNo);
-  // Returns the node at the address, which should have loaded the shard's snapshot from a backup.
-  // All keys of the server must lie in the shard's slots. The snapshot has `saved_keys` keys. If
-  // this number is not 0, the server must have at least one key.
+  // Returns the server at `address` as a node. The server should have loaded the shard's snapshot
+  // from a backup. The snapshot has `saved_keys` keys. Fails if a key of the server lies outside
+  // the shard's slots, or if the server is empty although `saved_keys` is not 0.
   core::Result<Node> restored_leader(const Address& address, const Shard& shard,
                                      uint64_t saved_keys, const std::vector<std::string>& alive);
   std::vector<KeptFile> ask_all(std::vector<Address> addresses) const;

@@ -51,7 +51,8 @@ core::Result<Topology> plan_remove(Topology topology, const Address& address);
 core::Result<Topology> plan_replace(Topology topology, const std::vector<std::string>& alive,
                                     Node node, std::string_view shard);
 
-// The node that is asked to take over: the node at `to`, or the first live member in sync.
+// The node that is asked to take over: the node at the address `to`. If `to` is null, it is the
+// first live member in sync.
 struct FailoverTarget {
   Node node;
   std::string shard;

@@ -26,7 +26,7 @@ struct ClusterStatus {
 
   // Returns whether every shard has a live leader.
   bool is_whole() const;
-  // Returns how many servers keep a newer topology than etcd.
+  // Returns the number of servers that have stored a newer topology than the one in etcd.
   size_t disagreeing() const;
 };
 

@@ -28,7 +28,7 @@ struct ToolCall {
 
   std::string command = {};
   std::vector<Address> nodes =
-      {};  // servers: several for create, recover and restore; one for add, remove and replace
+      {};  // create, recover and restore take several servers; add, remove and replace one
   unsigned replicas = 0;
   std::string shard = {};
   std::string directory = {};  // directory of the backup, for backup and restore

@@ -4,8 +4,9 @@
 // parts of the process that these commands use, including the network and other code above
 // dispatch/.
 //
-// Server builds the object, and owns all parts that it refers to. The struct contains no
-// logic. Types are forward-declared: a source file includes the headers of the types that it uses.
+// The class Server builds the Services object, and owns all parts to which this object refers. The
+// struct contains no logic. Types are forward-declared: a source file includes the headers of the
+// types that it uses.
 // Thread safety: the type of each member states its thread safety.
 #pragma once
 

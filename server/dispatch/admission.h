@@ -60,7 +60,8 @@ class Admission {
     return is_judged_ ? static_cast<uint64_t>(limit) : kNoLimit;
   }
 
-  // Returns whether `bytes` more may be allocated. Small amounts are always allowed.
+  // Returns whether `bytes` more may be allocated. Fewer than kAskedBytesMin bytes are always
+  // allowed, without a query of the memory budget.
   bool memory_suffices(uint64_t bytes) const {
     return bytes < kAskedBytesMin || memory().fits(bytes);
   }
@@ -92,7 +93,7 @@ class Admission {
   // command needs no memory.
   static uint64_t arriving_bytes(const Asked& command);
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
-  // Smaller allocations are not checked, because querying the free memory takes too long for them.
+  // Smaller allocations are not checked against the free memory, because the query takes too long.
   static constexpr uint64_t kAskedBytesMin = uint64_t{1} << 20;
 
   const Config& config_;

@@ -118,9 +118,9 @@ struct KeyRange {
   // The upper-case keyword that precedes the keys. The search starts at argument `first`. Without
   // the keyword the range has no keys.
   std::string_view keyword{};
-  // A keyword such as KEYS of MIGRATE. If the argument at `first` is empty and this keyword occurs
-  // after it, that argument is no key. The command's second key range then describes the keys after
-  // the keyword.
+  // A keyword such as KEYS of MIGRATE. If the argument at `first` is empty and the keyword follows
+  // later in the command, the empty argument is not a key. The keys are then those after the
+  // keyword, which the command's second key range describes.
   std::string_view empty_before{};
 };
 
@@ -143,7 +143,7 @@ enum class Journalled : uint8_t {
   kEffects,  // the journal stores the commands that the handler passes to Context::journal
 };
 
-// The arguments of a command that are channels, for which the user needs permission.
+// States which arguments of a command are channels. The user needs permission for these channels.
 enum class ChannelUse : uint8_t {
   kNone,
   kPublishes,          // the first argument is a channel to which the command publishes
@@ -221,7 +221,7 @@ class SlotUnion {
   bool is_one_ = true;
 };
 
-// The rows of several command families.
+// The command table, as a list of families. Each family is a list of rows.
 using CommandFamilies = std::span<const std::span<const Command>>;
 
 // The command tip of commands whose replies may differ although the values of their keys are

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// run_handler: runs a command's handler. In debug builds it also asserts that a client's write
-// command that changed one of its keys journalled the change.
+// run_handler: runs a command's handler. In debug builds it also checks the write commands of
+// clients. If a command has changed one of its keys, it must have journalled the change.
 //
 // A change that was not journalled is lost at the next start and never reaches a replica, although
 // its reply reports success.

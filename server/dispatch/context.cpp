@@ -33,8 +33,8 @@ bool take_argument(const Context& ctx, std::string_view argument,
                    core::keyspace::ByteBuffer& bytes) {
   BigArgument* const big = ctx.request.big_argument;
   if (big == nullptr || big->is_taken() || big->text().data() != argument.data()) return false;
-  // While a client is in MONITOR mode, the argument must stay readable, because MONITOR shows the
-  // whole command.
+  // While a client is in MONITOR mode, the bytes are not moved out of the argument, because MONITOR
+  // shows the whole command.
   if (ctx.environment.observer.ticks_min() == 0) return false;
   bytes = big->take();
   return true;

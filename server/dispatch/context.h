@@ -134,12 +134,12 @@ class Context {
   CommandResult& result;  // the result that execute() will return
   const int64_t now_ms;   // wall-clock time, which is the same for all commands of a read batch
 
-  // Time for expiry checks. A journal contains a DEL for each expired key, so replay ignores
-  // expiry.
+  // The time with which expiries are compared. It is kIgnoreExpiry if the command comes from a
+  // journal, because the journal contains a DEL for each key that has expired.
   const int64_t expiry_now_ms;
   Arguments args;
   const RegisteredCommand* command = nullptr;
-  bool in_exec = false;  // true inside EXEC, where all locks are already held
+  bool in_exec = false;  // true inside EXEC, which already holds the locks that the command needs
   bool is_journalled = false;
   // Expired keys found by reads under a shared lock, which cannot delete keys. Null if none was
   // found.

@@ -111,7 +111,6 @@ inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const
           ctx.admission().is_over_memory_limit({session_, ctx.args, (flags & kDenyOom) != 0}));
 }
 
-// As in Redis, a client that is not logged in may continue once the default user needs no password.
 std::string Dispatcher::check_arguments(Context& ctx) const {
   const RegisteredCommand* const command = ctx.command;
   if (!command->arity_fits(ctx.args.size())) return protocol::wrong_arity(command->full_name);
@@ -326,8 +325,8 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
     if (has_prefetch) touched[touched_count++] = &request;
     stripes |= core::keyspace::Keyspace::mask_of(key_of(request));
   }
-  // All stripes are locked at once, because locking them key by key would take longer than the
-  // prefetches.
+  // One call locks the stripes of all keys, because a separate lock for each key would take longer
+  // than the prefetches.
   const auto lock = keyspace.lock(stripes, core::keyspace::LockMode::kShared);
   for (const core::keyspace::PrefetchStep step : core::keyspace::kPrefetchSteps) {
     for (const Request* request : std::span(cold).first(cold_count)) {

@@ -5,7 +5,8 @@
 // updates the statistics.
 //
 // Invariants: every request gets exactly one reply, unless CLIENT REPLY silences the reply or the
-// request is held back. The code of Dispatcher names no command.
+// request is held back. The code of Dispatcher does not mention
+// individual commands: their rows describe how to treat them.
 // Thread safety: belongs to its session's thread.
 #pragma once
 
@@ -50,9 +51,9 @@ class Dispatcher {
     return execute(Request{.args = args}, now_ms, replies);
   }
 
-  // Prefetches what the commands of a pipeline will use: first all their buckets, then all entries,
-  // then all values, so that cache misses overlap. Stores the commands and hashes that it finds in
-  // the requests. REQUIRES: at most kLookAheadMax requests.
+  // Prefetches the memory that the commands of a pipeline will use: first all buckets, then all
+  // entries, then all values, so that cache misses overlap. Stores the table row of the command and
+  // the hash of the key in each request. REQUIRES: at most kLookAheadMax requests.
   void look_ahead(std::span<Request> requests, int64_t now_ms);
   static constexpr size_t kLookAheadMax = 16;
 

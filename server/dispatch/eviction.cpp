@@ -84,8 +84,8 @@ Eviction::Databases Eviction::databases(int64_t now_us, bool is_exact) const {
 bool Eviction::make_room(uint64_t bytes) {
   if (is_exempt() || is_held_back()) return true;
   const Outcome outcome = evict({bytes, StripeWait::kWait});
-  // The `bytes` are not allocated yet. So the statistics count the limit as kept if the memory in
-  // use does not exceed it. Room for `bytes` is not needed for that.
+  // The `bytes` are not allocated yet. So if used memory does not exceed the limit now, the
+  // statistics count the limit as kept, even if there is no room for `bytes`.
   const bool keeps_limit = outcome == Outcome::kDone || !exceeds_limit(0);
   record(keeps_limit ? Outcome::kDone : outcome);
   if (outcome == Outcome::kGoesOn) post_tick();

@@ -175,8 +175,8 @@ std::string rights_fault(Context& ctx) {
     ctx.close_after_reply();
     return std::string(kNotAuthenticated);
   }
-  // As in Redis, a client that is not logged in may continue once the default user needs no
-  // password.
+  // As in Redis, a client that has not logged in can run commands as soon as the default user needs
+  // no password.
   if (!session.authenticated && !users.is_open() && !ctx.command->has(kNoAuth)) {
     return std::string(kNotAuthenticated);
   }

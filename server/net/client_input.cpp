@@ -11,8 +11,9 @@ namespace server::net {
 namespace {
 
 // If at least this many bytes of a command are missing, they are read directly into the client's
-// buffer. That buffer then grows by the size of a whole read. Fewer bytes are read into the
-// thread's buffer, so that a slow client does not hold that much memory.
+// buffer. The buffer then grows by the size of a whole read. If fewer bytes are missing, they are
+// read into the thread's buffer. So a slow client that sends small commands does not occupy that
+// much memory.
 constexpr size_t kBigPartBytes = ClientInput::kReadBytes / 4;
 // Limit on one read, so that other clients are served between reads.
 constexpr size_t kBigReadBytes = 16 * ClientInput::kReadBytes;

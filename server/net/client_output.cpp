@@ -72,8 +72,8 @@ size_t ClientOutput::release(std::string_view error, protocol::RespVersion resp)
     size_t at = 0;
     for (const ReplySpan& write : held_writes_) {
       const std::string_view reply = unsent_.view().substr(write.begin, write.end - write.begin);
-      // An empty reply is not replaced by the error, because CLIENT REPLY silences the command. An
-      // error reply is not replaced either, because a command that fails has changed no data.
+      // `error` replaces each reply to a write, with two exceptions. If the reply is empty, CLIENT
+      // REPLY silences the command. If the reply is an error, the command has changed no data.
       if (reply.empty() || reply.front() == '-') continue;
       answered.append(unsent_.view().substr(at, write.begin - at));
       protocol::ReplyWriter(answered, resp).error(error);
@@ -84,7 +84,8 @@ size_t ClientOutput::release(std::string_view error, protocol::RespVersion resp)
     unsent_.swap(answered);
   }
   held_writes_.clear();
-  // The capacity is freed after a long pipeline, instead of being retained forever.
+  // A long pipeline may have left held_writes_ with much capacity. This memory is freed, because
+  // clear() retains it.
   if (held_writes_.capacity() > kHeldWritesKept) core::release_storage(held_writes_);
   is_held_ = false;
   return replaced;

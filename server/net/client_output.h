@@ -66,7 +66,7 @@ class ClientOutput {
   bool is_over(const BufferLimit& limit, int64_t now_us) {
     return limit_.is_broken(unsent_.size(), limit, now_us);
   }
-  // Returns the maximum of unsent bytes since the last restart of the measurement.
+  // Returns the largest number of unsent bytes since the last call of restart_peak().
   size_t peak() const { return peak_; }
   void restart_peak() { peak_ = unsent_.size(); }
   // Returns whether the stream has accepted bytes since the last call of has_moved().

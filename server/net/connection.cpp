@@ -386,8 +386,8 @@ void Connection::publish_running_input(size_t size_bytes) {
 void Connection::publish_buffer_sizes() {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   const protocol::RequestParser::Partial partial = runner_.partial();
-  // The parser consumes an argument in separate memory together with the line end that follows. So
-  // if the parser's position is after the argument's start, the whole argument is parsed.
+  // A big argument is received in separate memory. The parser moves past the argument's start only
+  // once it has parsed the whole argument and the line end that follows.
   const BigArgument* const big = input_.big_argument();
   const size_t apart_bytes =
       big != nullptr && partial.parsed_bytes > big->offset() ? input_.whole_argument_bytes() : 0;

@@ -54,9 +54,9 @@ IoThreads::~IoThreads() {
 }
 
 IoThread& IoThreads::next() {
-  // With `appendfsync always`, the first thread that is not busy gets the client, because one sync
-  // then serves more clients. A thread with this many clients is skipped, because so many clients
-  // need another thread even if their commands are small.
+  // With `appendfsync always`, a new client goes to the first thread that is not busy. The clients
+  // then share few threads, and one sync serves the writes of more clients. A thread with
+  // kClientsMax clients is skipped: so many clients need another thread, even for small commands.
   constexpr size_t kClientsMax = 256;
   if (log_.syncs_before_replies()) {
     const auto found = std::ranges::find_if(threads_, [](const auto& thread) {

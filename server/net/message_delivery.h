@@ -16,7 +16,8 @@ namespace server::net {
 // Delivers all messages, in several iterations of the event loop if necessary.
 void deliver_messages(IoThread& thread, PubSub& pubsub, Tracking& tracking);
 
-// Delivers all lines for the thread's monitors. Closes monitors that do not keep up.
+// Delivers all lines to the thread's clients that have sent MONITOR. Closes the clients that do not
+// keep up.
 void deliver_monitored(IoThread& thread, MonitorFeed& feed);
 
 }  // namespace server::net

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Periodic: runs a task several times a second on I/O thread 0. Once a second it closes clients of
-// all threads that are idle or over their output limit.
+// Periodic: runs a task several times a second on I/O thread 0. Once a second it closes idle
+// clients, and clients over their output limit, on all I/O threads.
 //
 // Thread safety: belongs to I/O thread 0.
 #pragma once

@@ -6,8 +6,8 @@
 //
 // Invariants: one call of try_answer() writes the whole reply, and returns true. All earlier calls
 // write nothing, and return false.
-// Thread safety: belongs to the session's thread. The state that it checks may change on any
-// thread.
+// Thread safety: belongs to the session's thread. Other threads may change the state that
+// try_answer() checks.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class AwaitedReply {
   // the deadline has passed, that CLIENT UNBLOCK ends the wait, or that the command is inside EXEC,
   // which cannot wait. In these cases the function must write the reply.
   virtual bool try_answer(protocol::ReplyWriter& reply, bool is_late) = 0;
-  // Returns the deadline in monotonic time; 0 if there is none. Without a deadline and outside
-  // EXEC, only CLIENT UNBLOCK sets `is_late`.
+  // Returns the deadline in monotonic time; 0 if there is none. Without a deadline, `is_late` is
+  // true only after CLIENT UNBLOCK or inside EXEC.
   virtual int64_t deadline_us() const { return 0; }
   virtual bool can_be_unblocked() const { return false; }
   // Returns whether try_answer() has changed keys, so that the reply must wait until the change is

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BigArgument: a big argument that was received into memory of its own, so that a command can store
-// it without a copy.
+// BigArgument: a big argument that was received into a separate buffer instead of the query
+// buffer. So a command can store it without a copy.
 //
 //   ClientInput ── append(), commit() ──► BigArgument ── take() ──► value of a key
 //
@@ -32,7 +32,8 @@ class BigArgument {
   // Maximum size of a big argument. Memory for a bigger one is allocated step by step, because the
   // client may never send all of it.
   static constexpr size_t kBytesMax = size_t{32} << 20;
-  // Number of bytes that stay readable after take(). The slow log stores no more of a word.
+  // Number of the argument's first bytes that stay readable after take(). The slow log needs them:
+  // it stores at most this many bytes of a word.
   static constexpr size_t kHeadBytes = 128;
 
   // Takes over `bytes`, which has the argument's size. `offset` is the place in the command where

@@ -83,7 +83,8 @@ class Clients {
   std::atomic<uint64_t> closing_bytes_{0};
   mutable std::mutex mutex_;  // this mutex guards the members below
   std::map<uint64_t, std::shared_ptr<Session>> sessions_;
-  // Maps the id of an evicted session to the number of its bytes that closing_bytes_ includes.
+  // Maps the id of each evicted session that is not removed yet to the session's share of
+  // closing_bytes_, in bytes.
   std::map<uint64_t, uint64_t> closing_;
 };
 

@@ -31,7 +31,8 @@ std::string news(const Session& session, bool is_redirected, const std::string& 
   if (session.resp == RespVersion::kResp3) {
     return ">2\r\n$10\r\ninvalidate\r\n" + (keys.empty() ? "_\r\n" : keys);
   }
-  // A RESP2 client cannot distinguish messages from replies, unless it has subscribed.
+  // A RESP2 client gets invalidations as pub/sub messages. Unless it has subscribed to a channel,
+  // it would mistake them for replies, so none are sent.
   if (!is_redirected || !session.subscriptions.any()) return "";
   return "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n" +
          (keys.empty() ? "$-1\r\n" : keys);
@@ -57,8 +58,8 @@ std::string invalidation_news(PubSub& pubsub, const Clients& clients, Session& s
 std::string take_invalidation_news(PubSub& pubsub, Tracking& tracking, Session& session) {
   const ClientTracking* const wanted = session.subscriptions.tracking();
   if (wanted == nullptr || wanted->redirect != 0) return "";
-  // Changes that no client made, such as expiry, are collected for thread 0. This call sends their
-  // broadcasts.
+  // If no client changed a key, for example because it expired, the key is in the list of changed
+  // keys of thread 0. So that list is broadcast before this session's invalidations are taken.
   if (wanted->is_broadcast) tracking.send_broadcasts(0);
   std::string bytes;
   for (const auto& invalidation : pubsub.take_invalidations(session.thread_index, session.id)) {

@@ -83,8 +83,8 @@ void Observer::update() {
     least_us = std::min(least_us, static_cast<double>(latency_->threshold_ms()) * 1000);
   }
   if (monitors_->count() > 0) least_us = 0;
-  // The threshold is lowered by a tenth, because the measured tick rate is inexact. observe()
-  // compares exactly.
+  // The measured tick rate is inexact. So this threshold in ticks is a tenth too low, and observe()
+  // compares the duration in microseconds with the configured thresholds.
   constexpr double kSlack = 0.9;
   constexpr double kTicksMax = 1e18;
   const double ticks = least_us * ticks_.ticks_per_microsecond() * kSlack;

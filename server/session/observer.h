@@ -40,7 +40,8 @@ struct Observed {
   const Session& session;
   std::span<const std::string_view> words;
   uint64_t ticks;
-  // The big argument that was received into memory of its own; null if the command has none.
+  // The argument that was received into a separate buffer because it is big; null if the command
+  // has no such argument.
   const BigArgument* big_argument = nullptr;
   Hides hides = nullptr;
   bool is_fast = false;

@@ -51,16 +51,17 @@ struct Transaction {
     std::string key;
   };
   std::vector<WatchedKey> watched;
-  // Set when a watched key changes; null if no key is watched.
+  // The flag that becomes dirty when a watched key changes; null if the client watches no key.
   std::shared_ptr<core::keyspace::WatchFlag> watch_flag;
 };
 
 // The origin of a session's commands.
 enum class CommandOrigin : uint8_t {
   kClient,
-  // A Bloomery server wrote the commands as effects, which are executed without checks.
+  // A Bloomery server wrote the commands. They are the effects of commands that have succeeded on
+  // that server, so they are executed without checks.
   kOwnJournal,
-  kForeignJournal,  // another kind of server wrote the commands
+  kForeignJournal,  // a server of another program, such as Redis, wrote the commands
 };
 
 // CLIENT LIST shows this user name for the link to the leader. The link may run every command.
@@ -156,7 +157,8 @@ struct SessionUser {
   std::shared_ptr<const acl::User> user;  // user of the session; null before the first command
   uint64_t version = 0;                   // version of the users when `user` was looked up
 
-  // Equals `version` if the session's commands need no permission checks; 0 otherwise.
+  // Equals `version` if `user` may run every command or the commands come from a journal; 0
+  // otherwise. If it equals the users' present version, commands need no permission checks.
   uint64_t trusted_version = 0;
 };
 

@@ -79,7 +79,7 @@ TEST(Glob, OddSetsMatchAsInRedis) {
   EXPECT_TRUE(glob_matches("[a-", "-"));
   EXPECT_TRUE(glob_matches("[a-]", "^"));  // Without a ']' the set extends to the end.
   EXPECT_TRUE(glob_matches("[\\", "\\"));
-  EXPECT_TRUE(glob_matches("[\xf0-\x10]", "\x01"));  // bounds of ranges are signed bytes
+  EXPECT_TRUE(glob_matches("[\xf0-\x10]", "\x01"));  // as in Redis, bytes are signed: 0xf0 is -16
   EXPECT_FALSE(glob_matches("[\x10-\xf0]", "\x7f"));
 }
 

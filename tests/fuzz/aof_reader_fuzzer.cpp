@@ -30,8 +30,8 @@ std::string file_of_ours(std::string_view rest) {
   std::string file;
   persistence::RunningChecksum checksum;
   persistence::append_aof_header(file, checksum);
-  // The first half of the input becomes a batch with a checksum line, the second half the tail
-  // after it.
+  // The first half of the input becomes a batch that ends with a checksum line. The second half
+  // becomes the tail of the file, after this line.
   std::string batch(rest.substr(0, rest.size() / 2));
   persistence::end_aof_batch(batch, checksum);
   return file + batch + std::string(rest.substr(rest.size() / 2));

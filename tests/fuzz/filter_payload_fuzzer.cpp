@@ -88,7 +88,7 @@ std::string encoded(const core::bloom::ScalableFilter& filter) {
   return bytes;
 }
 
-// Requires that the encoding of the filter in each form is accepted, and gives an equal filter.
+// Encodes the filter in each form. Checks that the decoder accepts it and returns an equal filter.
 void check_every_form(const core::bloom::ScalableFilter& filter) {
   const std::string first = encoded(filter);
   const std::string header = persistence::encode_chunk_header(filter);

@@ -58,7 +58,8 @@ bool read(uint8_t way, std::string_view bytes, Keyspace& keyspace) {
     Socket socket(bytes);
     return bool(persistence::read_rdb(socket, loader, SmallBudget(), options));
   }
-  // The known size of this source must bound the allocations, because the budget has no limit.
+  // The memory budget has no limit here. So the reader must limit its allocations by the size of
+  // this source, which the reader knows.
   persistence::MemorySource memory(bytes);
   return bool(persistence::read_rdb(memory, loader, core::UnlimitedMemory(), options));
 }

@@ -45,8 +45,9 @@ class CheckTreeTest(unittest.TestCase):
 
     @staticmethod
     def _untested(files):
-        """Yields the path, without suffix, of each product source that has no test. The list of
-        untested units must name these paths, or tests of other rules would see a further error."""
+        """Yields the path, without suffix, of each product source that has no test. These paths
+        are written to the list of untested units. Otherwise check_tree.py would report them as
+        further errors in tests of other rules."""
         for name in files:
             unit, dot, suffix = name.rpartition(".")
             is_product = name.startswith(("core/", "protocol/", "persistence/", "server/"))

@@ -90,9 +90,9 @@ void ClusterModel::fail_logs() {
     const auto number = static_cast<size_t>(pick(0, static_cast<int64_t>(replicas.size()) - 1));
     if (chance(0.7)) fail_log(*by_id_.at(replicas[number]));
     const bool is_planned = options_.members == 2 || chance(0.3);
-    // The leader hands over or shuts down one second after the replica's log may have failed,
-    // because the leader then knows of the failure. The leader's other faults happen within that
-    // second.
+    // A planned event is a handover or a shutdown of the leader. It happens one second after the
+    // replica's log may have failed, when the leader already knows of the failure. An unplanned
+    // event is a crash of the leader or a failure of its log. It happens within that second.
     at(is_planned ? kSecond : pick(0, kSecond), [this, &leader, is_planned] {
       if (is_planned) return chance(0.5) ? fault_at_node(leader, kHandOver) : end(leader);
       if (chance(0.7)) return fail_log(leader);

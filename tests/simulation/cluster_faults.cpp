@@ -341,8 +341,8 @@ void ClusterModel::close_list(Node& node, int64_t until_us) {
   }
   if (may_leave) etcd_->end_lease(node.id);
   node.is_up = false;
-  // The restart comes within five seconds. So with the mutation kLeavesLate, the leader would still
-  // count the node as in sync.
+  // The node restarts within five seconds. With the mutation kLeavesLate, the leader still counts
+  // the node as in sync at that time.
   at(pick(10 * kMs, 4800 * kMs), [this, &node] { start(node, false); });
 }
 

@@ -417,8 +417,8 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
   }
 }
 
-// Waits until the new leader serves its shard. Then informs `former`, which has resigned in
-// `epoch`.
+// Waits until the new leader `node` serves its shard. Then notifies the former leader, which
+// resigned in `epoch`, that its successor serves.
 void ClusterModel::answer_when_serving(Node& node, Node& former, uint64_t epoch) {
   const auto* shard = node.member->topology().topology.shard_of(node.id);
   if (shard == nullptr || shard->epoch > epoch + 1) return;

@@ -44,7 +44,7 @@ enum class Mutation : uint8_t {
   kPromiseBlocksNothing,  // promises of no takeover end immediately, so leaders change needlessly
   kAbsentMayLead,         // a leader serves without a key alive/<id> in etcd
   kLeavesLate,            // a replica counts as in sync for seconds after its link ends
-  kRevokesEarly,          // an ending leader revokes its lease before its data are safe
+  kRevokesEarly,          // a leader that shuts down revokes its lease before its data are safe
   kIgnoresRewind,         // a node ignores a restored topology with a lower revision than its own
   kLeadsEmpty,            // a leader that lost its disk claims to have all data
   kMovedWhileNamed,       // a member that is about to lead redirects clients
@@ -77,15 +77,16 @@ enum class Faults : uint8_t {
   // etcd is restored from a backup that lacks some changes. Later the newest topology that a node
   // has stored is written to etcd, and the leader dies.
   kRestoredEtcd,
-  // All nodes and etcd lose their power, and etcd returns last. If no other member has more entries
-  // on its disk than the leader, no entry on the leader's disk may be lost.
+  // A power cut stops all nodes and etcd, and etcd restarts last. If no other member has more
+  // entries on its disk than the leader, no entry on the leader's disk may be lost.
   kPowerCuts,
-  // The leader loses its power, but etcd does not. In shards with two members, both members may
-  // lose their power. The leader loses the unsynced end of its log. No log entry that
-  // a replica still has may be lost, even if the replica notices the leader's death late.
+  // A power cut stops the leader, but not etcd. In shards with two members, it may stop both
+  // members. The leader loses the unsynced end of its log. A log entry that a replica still has
+  // must not be lost, even if the replica notices the leader's death late.
   kLeaderPowerCuts,
-  // Append logs fail, and leaders die or hand over meanwhile. Soon afterwards each leader must be a
-  // member whose log works. With two members, leaders only hand over.
+  // The append log of a replica may fail. Then the leader hands over, shuts down or crashes, or its
+  // own log fails. Soon afterwards each leader must be a member whose log works. In shards with two
+  // members, the leader only hands over or shuts down.
   kFailingLogs,
   // Replies to writes wait for the members in sync. Members fail one at a time, and no acknowledged
   // write is lost.

@@ -74,7 +74,7 @@ struct ClusterModel::ShardFacts {
   std::string name;
   uint64_t serving_epoch = 0;  // highest epoch in which a leader replied to a client
   const Node* serving = nullptr;
-  Log safe;  // entries that at some time all members in sync had on their disks
+  Log safe;  // entries that must not be lost; see record_safe() and record_acknowledged()
 };
 
 inline bool is_prefix(const Log& part, const Log& whole) {

@@ -69,8 +69,9 @@ void ClusterModel::look_at_role(Node& node) {
   node.member->tick(node.clock(now_us_), facts);
 }
 
-// Makes the node a replica of `leader`, or a leader if `leader` is empty, after some time. If
-// another role is requested before that, only the last one is used.
+// Requests a role for the node: replica of `leader`, or leader if `leader` is empty. The node gets
+// the role after some time. If another role is requested before that, the node gets only the role
+// that was requested last.
 void ClusterModel::change_role(Node& node, const std::string& leader, uint64_t epoch) {
   const uint64_t role = ++node.roles;
   if (leader != node.follows && node.loads_until_us != 0) {

@@ -183,7 +183,8 @@ RunOptions with(Faults faults, uint64_t seed, int members, Mutation mutation = M
   return options;
 }
 
-// Returns the fault of the first run that violates an invariant; empty if no run does.
+// Runs the model with different seeds until a run violates an invariant. Returns the description
+// of this violation; empty if no run violates an invariant.
 std::string first_fault(Faults faults, int members, Mutation mutation) {
   std::string fault;
   for (uint64_t i = 0; i < kMutatedRunsMax && fault.empty(); ++i) {

@@ -6,7 +6,7 @@
 //   played_.say(command({"SET", "a", "1"}));
 //   await_applied(size);
 //
-// Time does not pass for the link, nor for the clients: periodic ACKs and timeouts occur only after
+// The link and the clients use a simulated clock. So periodic ACKs and timeouts occur only after
 // advance_ms().
 // Thread safety: only the test's thread may call the members; the link runs on a thread of its own.
 #pragma once
@@ -58,7 +58,8 @@ class ReplicaFixture : public CommandTest {
     });
     run({"REPLICAOF", "127.0.0.1", std::to_string(played_.port())});
   }
-  // Connects to the leader, which sends a snapshot. Returns when the replica expects the stream.
+  // Makes the replica connect to the simulated leader, which sends `snapshot` in a full sync.
+  // Returns when the replica has loaded the snapshot and waits for the stream.
   void begin_stream(std::string_view snapshot, uint64_t offset = 0, std::string_view mark = "") {
     ASSERT_NO_FATAL_FAILURE(ask_to_follow(played_));
     ASSERT_NE(played_.await_psync(), "");
@@ -76,7 +77,7 @@ class ReplicaFixture : public CommandTest {
   static void await(const std::function<bool()>& condition) {
     ASSERT_TRUE(support::wait_until(condition));
   }
-  // The value of a field of INFO; "(none)" if it is missing.
+  // Returns the value of a field of INFO; "(none)" if the field is missing.
   std::string info(const std::string& section, const std::string& field) {
     const std::string text = "\r\n" + run({"INFO", section});
     const size_t at = text.find("\r\n" + field + ":");

@@ -5,10 +5,10 @@ test that later versions can read them.
 
 Usage: BLOOMERY_SERVER=/path/of/that/version/bloomery-server tests/vectors/make_upgrade.py NAME
 
-The folder gets dump.rdb, and appendonlydir/ with a base and commands after the base. A replica
-received the snapshot in stream-snapshot.rdb and the stream in stream.bin from the server.
-expected.json has commands with the replies of the server. An existing folder is left alone, because
-a released version does not change.
+The folder gets dump.rdb, and appendonlydir/ with a base and commands after the base. It also gets
+the snapshot and the stream that the server sent to a replica: stream-snapshot.rdb, stream.bin. The
+file expected.json has commands with the replies of the server. The script does not change an
+existing folder, because the files that a released version writes never change.
 """
 
 import json

@@ -143,9 +143,10 @@ void* ArrayMemory::map_aligned(uint64_t mapped_bytes, int64_t offset) {
 
 void* ArrayMemory::map(uint64_t size_bytes) {
   const uint64_t mapped_bytes = round_up(size_bytes + sizeof(Tail), kArrayPageBytes);
-  // A child process that is forked during mmap() may see the array. events_ is read before mmap(),
-  // so that `mapped_at` is lower than the number of the event that ends this fork. is_visible()
-  // then treats the array as visible to the child.
+  // A child process that is forked during mmap() may see the array. events_ counts the starts and
+  // ends of forks, and is read before mmap(). So if a fork ends after mmap() began, the fork's end
+  // has a higher number than `mapped_at`. is_visible() then treats the array as visible to the
+  // child.
   const uint64_t mapped_at = events_.load();
   int64_t offset = kNoOffset;
   // MAP_NORESERVE: the kernel reserves no memory for pages that are not touched yet. The caller has
@@ -197,8 +198,8 @@ void ArrayMemory::give_back_or_keep(Tail& tail, uint64_t size_bytes) {
 
 void ArrayMemory::give_back(Tail& tail) {
   std::byte* const start = tail.memory();
-  // While a piece of the array is being collapsed, the caller does not wait for the kernel. The
-  // array counts as free from now on, and HugePages::step() frees it.
+  // While the kernel collapses a piece of the array, the array must stay mapped. So that this
+  // thread need not wait, HugePages::step() frees the array after the collapse.
   if (huge_pages_ != nullptr && huge_pages_->defer_free(start)) return;
   free_file_range(start, tail.mapped_bytes);
 }

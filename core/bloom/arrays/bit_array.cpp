@@ -105,7 +105,8 @@ uint64_t BitArray::data_end(uint64_t offset) const {
 bool BitArray::is_hole(uint64_t from, uint64_t to) const {
   if (!is_mapped()) return false;
   if (is_shared()) return next_data(from) >= to;
-  // Passing `to` as the size keeps next_data() from searching the pages after `to` one by one.
+  // next_data() searches page by page up to the size that it is given. So it gets `to` as the size,
+  // and does not search the pages after `to`.
   return PrivateMemory::of_process().next_data(words_, to, from) >= to;
 }
 

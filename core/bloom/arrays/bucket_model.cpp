@@ -70,8 +70,8 @@ std::optional<BucketModel> solve_bucket_model(uint64_t capacity, double error_ra
     const double buckets_to_reach = buckets_for(items, slots);
     for (unsigned bits = BucketModel::kBitsMin; BucketModel::is_shape(slots, bits); ++bits) {
       const double buckets_to_keep = 2 * items / (error_rate * fingerprint_count(bits));
-      // Skips fingerprints so short that the error rate requires more than twice the buckets that
-      // the items need. A table of longer fingerprints then takes less memory.
+      // Short fingerprints need more buckets to keep the error rate. If they need more than twice
+      // the buckets that hold the items, they are skipped: longer fingerprints take less memory.
       if (buckets_to_keep > 2 * buckets_to_reach + 2) continue;
       const double buckets = std::max(buckets_to_keep, buckets_to_reach);
       BucketModel model{std::ceil(buckets / buckets_per_line(slots, bits)), slots, bits};

@@ -45,8 +45,9 @@ using BucketShapes = std::array<std::array<BucketShape, BucketModel::kBitsMax + 
 // The shapes of all buckets, indexed by slots per bucket and bits per slot.
 extern const BucketShapes kBucketShapes;
 
-// Byte offset within the line at which the word of the bucket at `bit` is loaded. The last word
-// ends where the line ends, so nothing after the line is read.
+// Returns the byte offset within a line at which to load the word that contains a bucket. The
+// bucket begins at `bit`. The last word of a line ends where the line ends, so that no load reads
+// past the line.
 constexpr unsigned bucket_word_begin(unsigned bit, unsigned word_bytes) {
   return std::min(bit / 8, kLineBits / 8 - word_bytes);
 }
@@ -178,7 +179,8 @@ class FingerprintTable {
   // the lowest all-zero slot. Bits of higher slots may be wrong, but no caller reads them.
   Word zeros(Word slots) const { return (slots - lows()) & ~slots; }
 
-  // Number of bits below the lowest slot whose top bit is set.
+  // In `marked`, the top bits of some slots are set. Returns the number of bits below the lowest of
+  // these slots.
   unsigned lowest(Word marked) const {
     auto half = static_cast<uint64_t>(marked);
     unsigned below = 0;
@@ -190,8 +192,8 @@ class FingerprintTable {
     }
     return below + static_cast<unsigned>(std::countr_zero(half)) + 1 - shape_.slot_bits;
   }
-  // XORs a value into the slot that begins `slot_bits` bits after the start of the bucket. This
-  // stores the value in a free slot, and frees a slot that holds the value.
+  // XORs a value into the slot that begins `slot_bits` bits after the start of the bucket. If the
+  // slot is free (zero), this stores the value. If the slot holds the value, this frees the slot.
   void flip(const BucketPlace& place, unsigned slot_bits, uint64_t value) const {
     std::byte* const at = const_cast<std::byte*>(bytes()) + place.byte;
     Word word;

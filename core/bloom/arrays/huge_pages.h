@@ -30,7 +30,7 @@ namespace core::bloom {
 class HugePages {
  public:
   static constexpr uint64_t kPieceBytes = uint64_t{2} << 20;
-  // Smaller arrays stay in small pages, because the processor's caches hold their page tables.
+  // Smaller arrays stay in small pages, because their page tables fit into the processor's caches.
   static constexpr uint64_t kArrayBytesMin = uint64_t{32} << 20;
   // Maximum number of pieces that one step examines, so that the step ends soon.
   static constexpr unsigned kPiecesPerStep = 64;
@@ -65,12 +65,12 @@ class HugePages {
   // free_file_range(). If defer_free() returns false, the caller frees the array.
   bool defer_free(const std::byte* array);
 
-  // Looks at the next pieces, at most kPiecesPerStep. Stops when it has tried to collapse a piece,
-  // or when the pass ends.
+  // Continues the pass: examines up to kPiecesPerStep pieces, and tries to collapse the first one
+  // that is suitable. Returns after this attempt, or when the pass ends.
   Step step();
 
-  // Bytes in huge pages, of all arrays that are not removed. A piece that the system has swapped
-  // out counts until the next pass.
+  // Returns how many bytes of the arrays are in huge pages. Arrays passed to remove() do not count.
+  // A piece that the system has swapped out counts until the next pass visits the piece.
   uint64_t huge_bytes() const { return huge_pieces_.load() * kPieceBytes; }
 
  private:
@@ -95,17 +95,18 @@ class HugePages {
 
   const Collapse collapse_;
   unsigned rejections_ = 0;     // errors before the first success; only step()'s thread uses it
-  bool has_collapsed_ = false;  // used by the thread of step()
+  bool has_collapsed_ = false;  // only step()'s thread uses it
   std::atomic<uint64_t> huge_pieces_{0};
   std::mutex mutex_;                 // guards the members below; never locked in a child process
   std::map<Address, Array> arrays_;  // all arrays, by their address
-  Address cursor_ = 0;               // address of the next piece
+  Address cursor_ = 0;               // address of the piece that step() examines next
   Address busy_ = 0;                 // address of the array that step() works on; 0 if none
-  uint64_t busy_bytes_ = 0;          // mapped bytes of the busy array
+  uint64_t busy_bytes_ = 0;          // mapped bytes of the array at busy_
   bool is_deferred_ = false;         // true if step() must free the busy array
 };
 
-// Unmaps the range, and frees its pages of the file, which munmap() alone does not.
+// Unmaps the range. Also frees the pages of the file that is mapped there, because munmap() alone
+// would keep these pages.
 void free_file_range(std::byte* start, uint64_t mapped_bytes);
 
 // Returns how many bytes of this process' arrays are in huge pages. These bytes are a part of

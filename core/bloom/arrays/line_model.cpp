@@ -80,8 +80,8 @@ class LineFill {
   MomentRow set_chance_{};
 };
 
-// A term of the sum for the chance that a line of lanes has all bits of an absent item set. By the
-// inclusion-exclusion principle, the sum has one term for each subset of these bits:
+// A term of the sum for the chance that a line of lanes has all bits of an absent item set. The
+// inclusion-exclusion principle gives one term for each subset of these bits:
 // coefficient * P(no added item of the line hits the subset). `hit` is the chance that one added
 // item of the line hits the subset. Subsets with equal chances share a term.
 struct LaneTerm {
@@ -94,8 +94,8 @@ std::vector<LaneTerm> make_lane_terms(unsigned lane_count) {
   std::vector<LaneTerm> terms;
   for (unsigned subset = 0; subset <= own; ++subset) {
     if ((subset & ~own) != 0) continue;
-    // The result is the same for every rotation of the base set. So the item that is looked up is
-    // assumed to have the base set. An added item has each rotation with equal probability.
+    // The rotation that the looked-up item has does not change the result. So this item is assumed
+    // to have the base set itself. An added item has each rotation with equal probability.
     std::array<unsigned, kMaxLanesPerItem + 1> rotations_by_common{};
     for (unsigned rotation = 0; rotation < kLanes; ++rotation) {
       ++rotations_by_common[std::popcount(subset & lane_set(lane_count, rotation))];

@@ -40,7 +40,7 @@ struct LineModel {
   double items_of_ones(double ones) const;
 };
 
-// The shapes among which solve_line_model() chooses.
+// Limits on the line models among which solve_line_model() chooses.
 struct LineShapes {
   unsigned line_bits = kLineBits;
   unsigned bits_per_line_max = kMaxBitsPerLine;
@@ -50,9 +50,10 @@ struct LineShapes {
   bool has_lanes = false;
 };
 
-// Returns a shape that keeps `error_rate` at `capacity` items. Among the shapes whose memory is
-// within the slack of the classic optimum, it has the fewest lines per lookup, then the least
-// memory. If there are none, it is the smallest shape.
+// Returns a shape that keeps `error_rate` at `capacity` items. A shape is preferred if it takes at
+// most `memory_slack` more memory than a classic Bloom filter. Among the preferred shapes, returns
+// the one with the fewest lines per lookup, then with the least memory. If no shape is preferred,
+// returns the smallest one.
 std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate,
                                           const LineShapes& shapes = {});
 

@@ -63,8 +63,8 @@ PrivateMemory& PrivateMemory::of_process() {
 PrivateMemory::PrivateMemory(const char* page_map) : page_map_(page_map), owner_(::getpid()) {}
 
 void* PrivateMemory::map(uint64_t size_bytes) {
-  // MAP_NORESERVE: a filter sized for years may exceed the free memory. The caller has checked
-  // MemoryBudget before.
+  // A filter that is sized for years may be larger than the free memory, because its pages fill
+  // slowly. MAP_NORESERVE lets the system accept such a size. The caller has checked MemoryBudget.
   void* const memory = ::mmap(nullptr, round_to_pages(size_bytes), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;

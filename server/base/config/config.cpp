@@ -264,8 +264,8 @@ core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedV
     const auto& [name, value] = *pair;
     const size_t index = *find_option(name);
     const Option& option = option_table()[index];
-    // CONFIG SET replaces the whole value of an option, even if the option's lines accumulate in a
-    // file.
+    // In a configuration file, the lines of some options add up to one value. CONFIG SET always
+    // replaces the whole value.
     const std::string current = option.accumulates ? std::string() : text_at(index);
     auto parsed = parse_single_text(option, value, current);
     if (!parsed) return set_error(spelled_name(name), parsed.error().reason);
@@ -430,7 +430,7 @@ core::Result<> Config::apply(const Directive& directive) {
   const Words values = Words(directive.words).subspan(1);
   const bool is_bare = values.empty() && !option.may_be_bare;
   if (is_bare || (values.size() > 1 && !option.multi_argument)) {
-    // A value that looks like an option is probably an option written with one dash.
+    // A value such as "-port" is probably an option that was written with one dash instead of two.
     const auto dashed = std::ranges::find_if(values, is_dashed_name);
     return fatal_config_error(
         directive, fmt::format("{}{}", kWrongArgumentCount,

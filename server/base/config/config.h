@@ -117,9 +117,10 @@ class Config {
   core::Result<> rewrite(const std::optional<std::vector<std::string>>& user_lines = std::nullopt,
                          Extent extent = Extent::kChanged);
 
-  // Registers `apply`, which is called once after each set() that changed an option of the group.
-  // Hooks run in order of registration. If that set() fails, `undo` reverts `apply`, whether
-  // `apply` succeeded or not. Without `undo`, `apply` is called again and sees the old values.
+  // Registers the hook `apply`. Each set() that changes options of the group calls `apply` once,
+  // after storing the new values. Hooks run in order of registration. If a hook returns an error,
+  // set() restores the old values and fails. It then calls `undo` for each hook that it has called,
+  // including the failed one. Without `undo`, it calls `apply` again, which sees the old values.
   void on_change(const OptionGroup& group, Hook apply, std::function<void()> undo = nullptr);
   // Calls `apply`, which cannot fail, now and after each change of an option of the group.
   void follow(const OptionGroup& group, const std::function<void()>& apply);

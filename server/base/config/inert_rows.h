@@ -46,7 +46,7 @@ struct TextRow {
   Secrecy secrecy;
 };
 
-// The options, in one table for each type of value.
+// The options that have no effect, in one table for each type of value.
 struct Tables {
   std::span<const BoolRow> bools;
   std::span<const NumberRow> integers;

@@ -251,7 +251,7 @@ struct Option {
   bool hidden = false;
   bool accumulates = false;  // a repeated line adds to earlier lines instead of replacing them
   bool sensitive = false;    // the value is a secret: messages and logs must not show it
-  bool reloads = false;      // setting the present value applies the option again
+  bool reloads = false;      // CONFIG SET applies the option even if its value does not change
 
   // True for an option of Redis that is stored for CONFIG GET but has no effect here.
   bool inert = false;

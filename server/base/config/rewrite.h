@@ -36,8 +36,9 @@ std::string with_all_options(std::string_view old_text, std::span<const std::str
 using StartFrom = std::function<core::Result<std::vector<std::string>>(std::string_view text)>;
 
 // Does the same as rewrite_config_text(), for a file that may include other files. `start_from`
-// must read the included files too. If an included file would override an option, the option's
-// lines are put at the end of the new text. This happens even if the option has its default value.
+// must also read the files that the text includes. If an included file would override an option,
+// the option's lines are put at the end of the new text. This happens even if the option has its
+// default value.
 // Errors: the errors of `start_from`. Also fails if a server that starts from the new text would
 // have a value that differs from `texts`.
 core::Result<std::string> rewrite_config_file(

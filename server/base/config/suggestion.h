@@ -11,7 +11,7 @@
 
 namespace server {
 
-// Hints for an option that is written with one dash.
+// Hints that an error text appends if an option was written with one dash instead of two.
 inline constexpr const char* kPortHint = "; the port is given as --port 7000";
 inline constexpr const char* kDashesHint = "; the names of options follow two dashes: --port 7000";
 

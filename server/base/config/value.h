@@ -3,8 +3,8 @@
 // Converts values of options: words to canonical text, and canonical text to lines of a
 // configuration file.
 //
-// Invariants: if parse_value() parses the canonical text of a value, the result is the same value.
-// If it parses the words of the lines that write_lines() returns, the result is also the same.
+// Invariants: parse_value() restores a value from its canonical text, and also from the words of
+// the lines that write_lines() returns for the value.
 // Thread-safe: the functions keep no state.
 #pragma once
 

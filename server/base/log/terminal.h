@@ -13,7 +13,7 @@
 namespace server {
 
 // Shows the progress of `work`. `share` is the completed fraction of the work, from 0 to 1. If two
-// tasks report progress at once, the line shows the task of the latest call.
+// tasks report progress at the same time, the line shows the task of the latest call.
 void show_on_terminal(std::string_view work, double share);
 // Erases the progress line if it shows `work`. Must be called when the work has ended.
 void clear_terminal(std::string_view work);

@@ -88,7 +88,8 @@ struct alignas(64) ThreadStatistics {
   Counter keyspace_misses;
   Counter query_buffer_disconnections;
   Counter output_buffer_disconnections;
-  // The names of the last commands, recorded with the value of commands_processed.
+  // The names of the last commands. Each name is recorded together with the value that
+  // commands_processed had at that time.
   CommandTrail trail;
   std::vector<CommandCounters> commands;  // indexed by RegisteredCommand::index
 };

@@ -17,7 +17,8 @@ struct AllocatorFigures {
   uint64_t allocated_bytes = 0;  // number of bytes of the blocks in use
   uint64_t active_bytes = 0;     // number of bytes of the pages that contain blocks in use
 
-  // Bytes of pages not returned to the system, including the allocator's own.
+  // Bytes of the allocator's pages in physical memory. These include freed pages that were not
+  // returned to the system, and pages with the allocator's own data.
   uint64_t resident_bytes = 0;
 };
 

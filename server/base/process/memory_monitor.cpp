@@ -107,8 +107,8 @@ uint64_t MemoryMonitor::measure_available() const {
 
 uint64_t MemoryMonitor::free_of_machine(uint64_t used_bytes) const {
   const uint64_t free = free_machine_bytes();
-  // Untouched pages of mapped filters take no physical memory yet, but they count as used. So used
-  // memory must also fit into the machine's memory.
+  // The system counts untouched pages of mapped filters as free, but adds may touch them at any
+  // time. `used_bytes` includes these pages, so it must also fit into the machine's memory.
   if (machine_bytes_ == 0) return free;
   return std::min(free, machine_bytes_ - std::min(machine_bytes_, used_bytes));
 }

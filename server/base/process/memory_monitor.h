@@ -85,14 +85,15 @@ class MemoryMonitor final : public core::MemoryBudget {
 
     // Bytes of deleted values that wait to be freed. used() subtracts them.
     uint64_t pending_bytes = 0;
-    uint64_t exempt_bytes = 0;  // bytes that are used but not subject to the limit
+    uint64_t exempt_bytes = 0;  // bytes of used memory that the memory limit does not count
 
     uint64_t held() const { return heap_bytes + array_bytes + kept_array_bytes + buffer_bytes; }
     uint64_t used() const { return held() - std::min(held(), pending_bytes); }
-    // Returns the number of bytes that are compared with the limit.
+    // Returns the number of bytes to which the memory limit applies: used memory without exempt
+    // memory.
     uint64_t limited() const { return used() - std::min(used(), exempt_bytes); }
-    // Returns how many of the limited bytes evictions can free. Freed arrays that a forked
-    // child may still read do not count, because evictions cannot free them.
+    // Returns the bytes of limited() that eviction may be able to free. These are all of them
+    // except deleted arrays that a forked child may still read.
     uint64_t evictable() const { return limited() - std::min(limited(), kept_array_bytes); }
   };
   Parts parts() const;

@@ -11,7 +11,8 @@ namespace server {
 namespace {
 
 constexpr int64_t kSecondUs = 1'000'000;
-// The extension of the startup timeout, which is sent each second.
+// While the server loads its data, it asks systemd once a second to extend the startup timeout by
+// this time.
 constexpr int64_t kStartExtensionUs = 30 * kSecondUs;
 
 bool manager_listens(Supervised mode) {

@@ -51,8 +51,8 @@ Watchdog::Watchdog(size_t thread_count, Ask ask)
     : thread_count_(thread_count),
       ask_(std::move(ask)),
       watched_(std::make_unique<Watched[]>(thread_count)) {
-  // The first answer gives the watchdog each thread's id, so that a thread that is stuck later can
-  // be interrupted.
+  // Each watched thread stores its thread id. If the thread is stuck later, the watchdog needs this
+  // id to send SIGALRM to the thread.
   for (size_t i = 0; i < thread_count; ++i) {
     ask_(i, [&watched = watched_[i]] { watched.thread = ::gettid(); });
   }

@@ -52,8 +52,8 @@ class ClientSocket {
   // The timeout applies to each address, and to each handshake. Errors: the reason, without the
   // target's name.
   core::Result<> connect(const Target& target, Milliseconds timeout);
-  // Sends the bytes after those that are still buffered. Buffers the bytes that the socket does not
-  // accept now.
+  // First sends the bytes that are still buffered, then `bytes`. Buffers those that the socket does
+  // not accept now.
   core::Result<> send(std::string_view bytes);
   // Sends all bytes. Waits while the socket accepts none.
   core::Result<> send_all(std::string_view bytes, Milliseconds timeout);

@@ -2,9 +2,9 @@
 //
 // RespClient: sends commands to another server by RESP, and waits for the replies.
 //
-// Invariants: each wait for the server ends after the step's timeout, at the deadline of end_at(),
-// or at Waker::wake(). After an error the connection must no longer be used. A line and a reply
-// are limited in size, so a server cannot fill the memory.
+// Invariants: each wait for the server ends after the timeout `step`, at the deadline of end_at(),
+// or at Waker::wake(), whichever comes first. After an error the connection must no longer be used.
+// The sizes of lines and replies are limited, so a server cannot fill the memory.
 // Thread safety: none, apart from Waker::wake().
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once

@@ -32,7 +32,8 @@ class Stream {
     // then call send() with more bytes or with none.
     bool holds_bytes = false;
   };
-  // Limit on the bytes that receive() may return in addition to those it reads from the socket.
+  // receive() may return bytes that the stream already holds, in addition to the bytes that it
+  // reads from the socket. This is the maximum number of the additional bytes.
   static constexpr size_t kExtraBytesMax = size_t{16} << 10;
 
   virtual ~Stream() = default;

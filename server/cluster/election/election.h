@@ -37,7 +37,7 @@ class Election {
   bool is_idle() const { return state_ == State::kIdle; }
   uint64_t call() const { return call_; }
 
-  // Records the position of a peer that can campaign.
+  // Records that `peer` can campaign, and that its data extend to `position`.
   void answered(uint64_t call, std::string_view peer, HistoryPosition position);
   void failed(uint64_t call, std::string_view peer);
   // Returns whether it is this node's turn to campaign. If so, the election becomes idle.

@@ -3,9 +3,10 @@
 // InsyncList: the members that a leader wants in the topology's list `insync`. These members may
 // take over, because they lack at most the writes of the last few seconds.
 //
-// The leader samples the end of the stream. A replica joins the list when it has acknowledged a
-// recent sample, and leaves the list when its last acknowledged sample is old. It also leaves when
-// its link ends or its append log fails, because it lacks all writes acknowledged from then on.
+// For each replica, the leader repeatedly records the time and the end offset of the stream. The
+// replica joins the list when it has acknowledged a recently recorded offset. It leaves when the
+// last recorded offset that it has acknowledged is old. It also leaves when its link ends or its
+// append log fails, because it lacks all writes acknowledged from then on.
 //
 // Thread safety: belongs to one thread; times are given by the caller.
 // Source: the in-sync replicas of Kafka, https://kafka.apache.org/documentation/#replication.

@@ -29,15 +29,16 @@ class JoiningList {
   // Returns the joining members. Replies to writes must wait for the acknowledgements of these
   // members, too.
   std::vector<std::string> ids() const;
-  // Returns the members of `wanted` that may be in the list now. `wanted` is the list that the
-  // leader wants. `tick` is the number of the present ReplicationFacts. Before the owner collects
-  // the next ReplicationFacts, it must make replies wait for the members of ids().
+  // Returns the list of members in sync that the leader can write now. It is `wanted`, the list
+  // that the leader wants, without new members that have not acknowledged enough of the stream yet.
+  // `tick` is the serial number of `facts`. Before the owner collects the next ReplicationFacts, it
+  // must make replies wait for the members of ids().
   std::vector<std::string> step(const Shard& shard, std::vector<std::string> wanted,
                                 const ReplicationFacts& facts, uint64_t tick);
 
  private:
   struct Progress {
-    uint64_t tick = 0;  // tick of the first step() whose `wanted` contained the member
+    uint64_t tick = 0;  // the `tick` of the first step() with this member in `wanted`
     std::optional<uint64_t> goal;
   };
 

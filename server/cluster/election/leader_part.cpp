@@ -186,9 +186,9 @@ void LeaderPart::step_promises(const Shard& shard, int64_t now_us) {
   if (etcd_confirmed_us_ == 0) return;
   IdSet peers = possible_successors(shard);
   if (peers.empty()) {
-    // The shard has no other member that can take over, so only another process with this node's id
-    // could lead. etcd reports such a process. After a pause, this process therefore waits for an
-    // answer of etcd before it continues.
+    // No other member of the shard can take over. Only another process with this node's id could
+    // lead, and etcd would report that process. So if this process was suspended, it confirms the
+    // permit only after silence_us(), the time in which etcd would answer.
     if (now_us - resumed_us_ >= silence_us(state_.options.times)) permit_.confirm(now_us);
     return;
   }

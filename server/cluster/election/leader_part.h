@@ -4,8 +4,8 @@
 // While etcd does not answer, the leader asks every member that could take over. The leader also
 // keeps the list of members in sync, and hands the shard over.
 //
-// The diagram shows the states of a handover (Handover::State). If the leader has not resigned one
-// second after the handover began, it cancels the handover:
+// The diagram shows the states of a handover (Handover::State). A leader that has not resigned one
+// second after the beginning of the handover cancels the handover:
 //
 //   kNone ──hand_over()──► kHoldsWrites ──writes_held()──► kAwaitsReplica ──acked──► kResigned
 //     ▲                         │ one second                    │ one second              │ new
@@ -75,9 +75,9 @@ class LeaderPart {
   // Returns whether etcd has stored the list of members in sync without the members that
   // close_list() excludes.
   bool is_list_closed(const Shard& shard) const;
-  // Returns all other members that may take over: those in the shard's `insync` in etcd, before or
-  // after the pending change. If etcd has an older topology than this node, these are all other
-  // members.
+  // Returns the other members that might take over: the members that are in sync before or after
+  // the pending change. If etcd has an older topology than this node, returns all other members of
+  // the shard.
   IdSet possible_successors(const Shard& shard) const;
 
  private:

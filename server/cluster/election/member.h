@@ -106,8 +106,9 @@ class Member {
   // Called when this node shuts down. Its stream ends at `offset`. If this node is the leader,
   // members that lack a part of the stream are removed from the list of members in sync.
   void close_list(int64_t now_us, uint64_t offset);
-  // Returns whether this node may now delete its key alive/<id>, so that another member takes over.
-  // It may if every other member on the list of members in sync has all acknowledged writes.
+  // Returns whether this node may now delete its key alive/<id>. If it leads, another member then
+  // takes over. So a leader must have called close_list() before. In addition, etcd must have
+  // stored the list without the members that lack a part of the stream.
   bool may_leave() const;
 
   std::vector<MemberAction> take_actions();

@@ -45,7 +45,8 @@ bool ReturnCheck::has_lost_data(const Shard& shard, int64_t now_us) const {
   if (shard.insync.size() < 2) return false;
   // A member that is down may have the data that this leader lacks. So without a complete copy of
   // the data, this leader counts as having lost data until all members in sync have been alive for
-  // patience_us(). kept_epoch is not checked, because a node with an empty disk has none.
+  // patience_us(). Here kept_epoch need not be set: a node with an empty disk has no kept epoch,
+  // but has lost its data.
   if (!state_.facts.has_whole_copy) return now_us < others_missing_us_ + patience_us();
   return has_old_snapshot(shard, now_us) || may_lack_newest(shard, now_us);
 }

@@ -34,8 +34,9 @@ class SuccessorSearch {
       state_.actions.emplace_back(AskOffset{call_, replica.id, shard.name});
     }
   }
-  // Returns whether this leader should hand over to the peer that answered `call`. It should if the
-  // append log still fails and the peer has sent its position.
+  // Returns whether this leader should hand the shard over to the peer that has answered question
+  // `call`. This requires that `call` is the latest question, that the answer has the peer's
+  // position, and that this leader's append log still fails.
   bool accepts(uint64_t call, const std::optional<HistoryPosition>& position) const {
     return !state_.facts.log_works && call == call_ && position.has_value();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Passes requests to a node's Member, from other nodes of its shard (CLUSTERX) and from CLUSTER
-// FAILOVER.
+// Passes requests to this node's Member. The requests come from other nodes of the shard (CLUSTERX)
+// or from a client (CLUSTER FAILOVER).
 //
 // Thread safety: may be called from any thread. `done` runs once on the Member's thread, or never
 // if that thread has ended.
@@ -22,8 +22,9 @@ void ask_for_promise(MemberQueue& queue, std::string shard, uint64_t epoch, Peer
 // Asks this node for its position. `done` gets the line "+<epoch> <offset>", or "-NO …" if this
 // node cannot take over now.
 void ask_for_offset(MemberQueue& queue, std::string shard, PeerAnswered done);
-// `done` gets the line "+OK" once this node leads in a later epoch and serves, or "-NO …" after
-// Succession::kHoldUs.
+// Informs this node that the leader of `epoch` has resigned. `done` gets "+OK" as soon as this node
+// leads the shard in a later epoch and serves clients. If that takes longer than
+// Succession::kHoldUs, `done` gets "-NO …".
 void report_resigned(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done);
 // Asks this node to hand the shard that it leads over to the replica. `done` gets +OK once the
 // handover has begun.

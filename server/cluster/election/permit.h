@@ -38,8 +38,8 @@ class Permit {
   // Begins a permit for `epoch`. Replies may be sent from `from_us` on, but not before the permit
   // is confirmed.
   void begin(uint64_t epoch, int64_t from_us);
-  // Extends the permit after an answer to the question that this leader sent at `sent_us`, in this
-  // epoch.
+  // Extends the permit. Called after an answer to a question that this leader sent at `sent_us`, in
+  // the permit's epoch.
   void confirm(int64_t sent_us);
   // Called when the former leader has given up its permit. So this leader need not wait before it
   // serves.

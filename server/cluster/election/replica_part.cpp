@@ -17,7 +17,7 @@ constexpr int64_t kForceUs = 10'000'000;
 constexpr int64_t kGraceUs = 300'000;
 constexpr int64_t kHeardGraceUs = 2'000'000;
 // The time after this node's start within which etcd deletes the key alive/<id> of a leader that
-// died before that start. It suffices even if etcd changes its own leader.
+// died before that start. The time is long enough even if etcd elects a new leader of its own.
 constexpr int64_t kLeaseOfTheDeadAsks = 40;
 // If a restarted leader answers that it has all data of this node, this node does not take over for
 // five node timeouts. Within this time the leader must register in etcd. The leader may need four
@@ -73,8 +73,8 @@ void ReplicaPart::step(const Shard& shard, int64_t now_us) {
 }
 
 // Returns whether this node still waits before it takes over. It waits for a limited time if the
-// leader in the topology has all data of this node. That leader may return: after a power cut of
-// both nodes, it may merely register in etcd later than this node.
+// leader in the topology has answered that it has all data of this node. After a power cut of both
+// nodes, that leader may need longer than this node to register in etcd again.
 bool ReplicaPart::yields_to_leader(int64_t now_us) {
   if (!leader_has_all_) return false;
   if (yielding_since_us_ == 0) yielding_since_us_ = now_us;

@@ -55,8 +55,8 @@ class ReplicaPart {
  private:
   bool leader_is_gone(const Shard& shard) const;
   void look_at_leader(const Shard& shard, int64_t now_us);
-  // Returns whether this node certainly lacks acknowledged writes. It does if its data are from
-  // before the start of the process and the leader has been alive since that start.
+  // Returns whether this node must be assumed to lack acknowledged writes. This is so if the leader
+  // was alive after this process had started, but was never connected to it.
   bool is_behind_for_sure() const { return leader_has_lived_ && !has_connected_; }
   void ask_peers(const Shard& shard, bool is_forced, int64_t now_us);
   bool yields_to_leader(int64_t now_us);
@@ -69,10 +69,11 @@ class ReplicaPart {
   int64_t leader_seen_us_ = 0;
   int64_t stand_again_us_ = 0;
   int64_t forced_until_us_ = 0;
-  // True if the restarted leader has answered this node's present question, and has all data of
-  // this node.
+  // True if the restarted leader has answered this node's latest question about its position. The
+  // answer must show that the leader has all data of this node.
   bool leader_has_all_ = false;
-  // Time at which this node began to yield to the leader; 0: it does not yield.
+  // Time at which this node began to delay its takeover, because the leader may return
+  // (yields_to_leader()); 0 if this node does not delay a takeover.
   int64_t yielding_since_us_ = 0;
   // True if this process has ever been connected to the leader of its shard.
   bool has_connected_ = false;

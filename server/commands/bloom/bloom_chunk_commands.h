@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Error texts of BF.SCANDUMP and BF.LOADCHUNK, as in RedisBloom. The first one has no error code.
+// Error texts of BF.SCANDUMP and BF.LOADCHUNK, as in RedisBloom. The error for an invalid iterator
+// of BF.SCANDUMP has no error code.
 //
 // Thread safety: constants.
 #pragma once

@@ -63,8 +63,8 @@ bool checks_before_locking(const Context& ctx) {
          ctx.session.origin == CommandOrigin::kClient;
 }
 
-// Returns the key's entry for a lookup before an add, or null if the key holds no filter. REQUIRES:
-// the key's shared lock.
+// Returns the key's entry, so that the items can be looked up before they are added. Returns null
+// if the key holds no filter, or a filter with REFRESH. REQUIRES: the key's shared lock.
 Entry* peek_filter(const Context& ctx, const KeyRef& key) {
   Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   const bool serves = entry != nullptr && entry->is_filter() && !is_refreshing(entry->filter());

@@ -196,9 +196,9 @@ void journal_made(const Context& ctx, const KeyRef& key, const ScalableFilter& f
   }
 }
 
-// Returns whether the filter has the layout of RedisBloom or valkey-bloom, and the commands of that
-// module recreate it exactly. A loaded filter may differ in size, because another machine computed
-// its size.
+// Returns true if the filter has the layout of RedisBloom or valkey-bloom, and commands of that
+// module can recreate the filter exactly. A loaded filter may differ in size from the recreated
+// one, because another machine computed its size.
 bool has_foreign_words(const ScalableFilter& filter) {
   if (filter.layout() == RedisBloomLayout::kId) return true;
   if (filter.layout() != ValkeyBloomLayout::kId) return false;

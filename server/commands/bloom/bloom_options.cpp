@@ -205,8 +205,8 @@ class SettingsParser {
 
   // Returns RedisBloom's error text, followed by a hint on the correct syntax.
   std::string_view bad(std::string_view text, const std::string& hint) {
-    // If the argument cursor already has an error, that error may be a view of `hinted_`. So
-    // `hinted_` must not change.
+    // If the argument cursor already has an error, that error may be a view of the string
+    // `hinted_`, so this string must not change.
     if (hint.empty() || !cursor_.ok()) return text;
     hinted_ = fmt::format("{}: {}", text, hint);
     return hinted_;

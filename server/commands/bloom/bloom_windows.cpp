@@ -42,8 +42,8 @@ bool rotate_before_add(Context& ctx, const KeyRef& key, ScalableFilter& filter) 
     return false;
   }
   if (filter.window()->newest().ordinal != newest) ctx.changed(key, KeyEvent::kBloomRotation);
-  // An empty filter has no scheduled rotation. The add gives the filter items, so the key is
-  // recorded in the schedule.
+  // The filter is empty, so its key may be missing in the schedule of rotations. The add that
+  // follows gives it items, so the key is recorded there.
   if (!persistence::has_rotations(filter)) {
     core::keyspace::WindowSchedule::of_process().record(key.name);
   }

@@ -38,9 +38,9 @@ inline constexpr std::string_view kWindowTooShort =
 // Bloomery adds START milliseconds.
 class WindowWords {
  public:
-  // BF.INSERT also has the word ITEMS before its list of items. With kInsert, ITEMS directly after
-  // the length is the window's unit only if a second ITEMS follows. Only options may be between the
-  // two words.
+  // With kInsert, the word ITEMS after the window's length is ambiguous: in BF.INSERT this word
+  // also begins the list of items. It is the unit of the length only if a second ITEMS follows,
+  // with nothing but options between the two words.
   enum class Form : uint8_t { kReserve, kInsert };
 
   WindowWords() = default;

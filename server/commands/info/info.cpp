@@ -15,8 +15,8 @@ using protocol::equals_ignore_case;
 enum class Presence : uint8_t {
   kDefault,     // INFO without section names, INFO all and INFO everything include the section
   kAll,         // INFO all and INFO everything include the section
-  kEverything,  // INFO everything and INFO modules include the section, as if a module wrote it
-  kNamed,       // only INFO <name> includes the section, which repeats values of another section
+  kEverything,  // INFO everything and INFO modules include the section, like a module's section
+  kNamed,       // only INFO <name> includes the section, because another section has its values
 };
 
 struct Section {

@@ -59,7 +59,7 @@ void write_stats(const Source& source, Lines& lines);
 // Writes a part of section stats: connections, commands, and bytes received and sent.
 void write_traffic(const Source& source, Lines& lines);
 void write_replication(const Source& source, Lines& lines);
-// Writes a part of section replication: the lines about a replica's link to its leader.
+// Writes the lines of INFO's section "replication" about this replica's link to its leader.
 void write_replica(const Source& source, Lines& lines);
 void write_cpu(const Source& source, Lines& lines);
 void write_module_list(const Source& source, Lines& lines);
@@ -70,7 +70,7 @@ void write_cluster(const Source& source, Lines& lines);
 void write_keyspace(const Source& source, Lines& lines);
 void write_bloom(const Source& source, Lines& lines);
 void write_bloom_defrag(const Source& source, Lines& lines);
-// Writes the section Bloom. The proposal for Valkey's Bloom module defines its two fields.
+// Writes the section Bloom with two fields, which a proposal for Valkey's Bloom module defines.
 void write_bloom_objects(const Source& source, Lines& lines);
 
 }  // namespace server::info

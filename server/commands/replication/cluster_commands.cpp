@@ -193,7 +193,8 @@ void topology_refusal(Context& ctx) {
                       : "ERR the topology is kept in etcd: use bloomery-cluster");
 }
 
-// Returns the table row of a CLUSTER subcommand that clients may call.
+// Returns the command-table row of a CLUSTER subcommand without arguments. The subcommand is not an
+// admin command, so ordinary clients may call it.
 template <void (*answer)(Context&)>
 constexpr Command question(std::string_view name, std::string_view summary,
                            std::string_view tips = kVaryingOutput) {

@@ -26,8 +26,8 @@ constexpr std::string_view kPushesToReplica =
     "ERR a connection that subscribes or tracks keys cannot become a replica";
 constexpr std::string_view kPendingOutput = "ERR SYNC and PSYNC are invalid with pending output";
 
-// Turns the connection into a replica's link, which gets no further replies from this command. If
-// that is impossible, replies with the error.
+// Turns the connection into a replica's link. The leader then writes to the connection, and this
+// command writes no reply. If the connection cannot become a link, replies with the error.
 void serve_stream(Context& ctx, const Leader::Request& request) {
   Session& session = ctx.session;
   // As in Redis, PSYNC from a client in MONITOR mode has no effect and no reply.

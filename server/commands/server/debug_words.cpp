@@ -90,8 +90,8 @@ constexpr SampleReply kSampleReplies[] = {
     {"false", [](Reply& reply) { reply.boolean(false); }},
 };
 
-// Returns the value that DEBUG POPULATE stores under the key of this number: "value:" and the
-// number, cut or padded with zero bytes to the size.
+// Returns the value that DEBUG POPULATE stores in key number `number`: "value:" and the number. If
+// `size_bytes` is not 0, the value is cut or padded with zero bytes to this size.
 std::string populated_value(uint64_t number, uint64_t size_bytes) {
   std::string value = fmt::format("value:{}", number);
   if (size_bytes > 0) value.resize(size_bytes, '\0');

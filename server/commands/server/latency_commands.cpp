@@ -89,8 +89,9 @@ void collect(const Context& ctx, const RegisteredCommand& command,
   for (const RegisteredCommand* subcommand : command.subcommands) collect(ctx, *subcommand, found);
 }
 
-// Writes a cumulative histogram: for powers of two from about a microsecond on, the number of calls
-// that took at most that long. Powers that add no calls are omitted.
+// Writes a cumulative histogram. The upper bounds of its buckets are powers of two, from about a
+// microsecond on. Each bucket has the number of calls that took at most its upper bound. A bucket
+// with the same number as the bucket before is omitted.
 void write_distribution(const TickClock& ticks, const LatencyCounts& counts,
                         protocol::ReplyWriter& reply) {
   constexpr uint64_t kFirstNs = 1024;

@@ -27,7 +27,8 @@ namespace {
 // MEMORY DOCTOR reports no ratios if fewer bytes than this number are in use. Such ratios would be
 // meaningless, because the program itself uses most of the memory.
 constexpr uint64_t kSmallBytes = uint64_t{5} << 20;
-// As in Redis, MEMORY DOCTOR reports a ratio above this value, such as peak to used memory.
+// As in Redis, MEMORY DOCTOR reports a problem if a ratio, such as that of peak memory to used
+// memory, exceeds this value.
 constexpr double kHighRatio = 1.4;
 
 double ratio_of(uint64_t part, uint64_t whole) {

@@ -72,7 +72,8 @@ void function_stats(Context& ctx) {
   ctx.reply.bulk("running_script");
   ctx.reply.null();
   ctx.reply.bulk("engines");
-  // FUNCTION STATS lists the engine LUA, because clients look it up by its name.
+  // FUNCTION STATS lists the engine LUA although the server holds no functions, because clients
+  // look the engine up by its name.
   ctx.reply.map(1);
   ctx.reply.bulk("LUA");
   ctx.reply.map(2);

@@ -103,7 +103,8 @@ struct BitSpan {
   uint64_t last = 0;
 };
 
-// Converts negative positions and clips the range to the value. Returns nullopt if no bit is left.
+// Converts negative positions and clips the range to the value. Returns nullopt if the clipped
+// range is empty.
 std::optional<BitSpan> resolve(const BitRange& range, size_t size_bytes) {
   const auto total = static_cast<int64_t>(range.in_bits ? size_bytes * 8 : size_bytes);
   const auto from_front = [&](int64_t index) {

@@ -29,7 +29,7 @@ Entry* NewValue::store(Context& ctx, const KeyRef& key, Entry* entry) {
 }
 
 // Stores the new value in a new entry. The reclaimer frees the old entry in the background, because
-// the old value takes long to free.
+// it takes long to free a big value.
 Entry* NewValue::replace(Context& ctx, const KeyRef& key, const Entry& old) {
   EntryPtr fresh = Entry::create(key.name);
   if (!give_to(*fresh)) return nullptr;

@@ -21,8 +21,8 @@ namespace server {
 class NewValue {
  public:
   explicit NewValue(std::string_view text) : text_(text) {}
-  // Copies a big text. Must be called first, if possible before a lock is taken. Returns false if
-  // memory is short.
+  // Copies the text if it is big. Must be called before the value is stored. The copy takes long,
+  // so the caller should not hold a lock if it can avoid that. Returns false if memory is short.
   [[nodiscard]] bool prepare(const Context& ctx) {
     return text_.size() < kBigTextBytes || copy(ctx);
   }

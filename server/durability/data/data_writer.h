@@ -44,8 +44,9 @@ class DataWriter {
   // Returns the position of the data in the stream. position() and resumable_position() require
   // that the stream's mutex and all stripes are locked.
   std::optional<persistence::RdbReplicationInfo> position() const;
-  // Returns the position if a server that starts from these data may continue the stream from that
-  // position; nullopt otherwise.
+  // Returns the position from which a server that has loaded these data may continue the stream.
+  // Returns nullopt if there is no stream, or if the data differ from the data that the stream
+  // produces.
   std::optional<persistence::RdbReplicationInfo> resumable_position() const;
 
   persistence::RdbWriteOptions options(bool is_aof_base) const;

@@ -68,8 +68,8 @@ void LogSwitch::follow() {
   uint64_t request = 0;
   bool is_awaited = false;
   {
-    // The number of the request is read before wants_log_, so that the result is not reported for a
-    // later request.
+    // The request's number must be read before try_switch() reads wants_log_. Otherwise a request
+    // that arrives between the two reads would get the result of an earlier request.
     const std::scoped_lock lock(mutex_);
     request = requests_;
     is_awaited = answered_ < request;
@@ -98,9 +98,9 @@ bool LogSwitch::may_begin() {
 std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
   const core::Result<> done;
   if (wants_log_ == log_.is_open()) {
-    // The log is closed, as requested. If all data were replaced and the log could not be opened
-    // again, the log's files still hold the old data. These files are no longer needed, so writes
-    // are accepted.
+    // If all data were replaced and the log could not be opened again, the log's files still hold
+    // the old data, and writes are rejected. If the log has been switched off since, its files no
+    // longer matter, so writes are accepted again.
     if (!wants_log_ && log_.files().are_stale()) {
       log_.files().set_stale(false);
       parts_.state.availability.end(Availability::kAppendLogFails);
@@ -108,7 +108,8 @@ std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
     return done;
   }
   if (!wants_log_) {
-    // The log must not be closed while a rewrite runs, because the new base would have no log.
+    // A running rewrite is killed before the log is closed. Otherwise it would install a new base
+    // for a closed log.
     if (saves_.slot().task() == SaveTask::kRewrite) {
       saves_.slot().kill_child();
       return std::nullopt;

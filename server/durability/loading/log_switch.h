@@ -4,8 +4,8 @@
 // when all data are replaced.
 //
 // Invariants: one thread at a time opens or closes the log, with all stripes locked. So every
-// change is either in the new base or in the log. A new log's files are in no manifest until its
-// base exists. Until then a start finds the previous data.
+// change is either in the new base or in the log. The manifest lists the files of a new log only
+// once the log's base exists. A server that starts earlier loads the previous data.
 // Thread safety: all members may be called from any thread that holds no stripe lock, unless stated
 // otherwise.
 #pragma once
@@ -35,7 +35,8 @@ class LogSwitch {
             TickThread& thread)
       : parts_(parts), writer_(writer), log_(log), saves_(saves), thread_(thread) {}
 
-  // Records the value of CONFIG SET appendonly, which the next follow() applies.
+  // Records whether CONFIG SET has switched the option appendonly on or off. The next follow()
+  // opens or closes the log accordingly.
   void want(bool is_on) { wants_log_ = is_on; }
   bool is_wanted() const { return wants_log_; }
   // Makes the thread of Durability open or close the log at once, as the last want() requested, and

@@ -45,7 +45,8 @@ class CancellableLoader final : public persistence::KeyspaceLoader {
   core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) override {
     if (parts_.is_cancelled) return core::Error{std::string(kCancelled)};
     if (parts_.is_wanted && !parts_.is_wanted()) return core::Error{std::string(kGivenUp)};
-    // The delay is read for each key, so that a test can set it to zero while the server loads.
+    // The option key-load-delay is read again for each key, so that a test can set the delay to
+    // zero while the server loads.
     delay_for_key(key_delay(parts_.config, OptionId::kKeyLoadDelay));
     return KeyspaceLoader::entry(database, std::move(entry));
   }

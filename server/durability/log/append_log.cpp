@@ -24,8 +24,8 @@ namespace {
 constexpr int64_t kSyncIsOverdueUs = 2 * core::kSecondUs;
 // Interval at which the log's thread checks whether the next sync is due.
 constexpr std::chrono::microseconds kTick{100'000};
-// If more bytes than this are not written to a replica's log, the replica stops reading its
-// leader's stream. The buffer that holds these bytes may be twice as large.
+// While more bytes than this wait to be written to a replica's append log, the replica does not
+// read its leader's stream. The buffer for the waiting bytes may be twice as large.
 constexpr uint64_t kBytesBehindMax = uint64_t{32} << 20;
 // Timer slack of the log's thread. The default of 50 µs is as long as a sync of a fast disk.
 constexpr unsigned long kTimerSlackNs = 1000;

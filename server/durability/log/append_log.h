@@ -9,10 +9,10 @@
 //
 // If syncs take a millisecond or less on average, an I/O thread syncs for its own waiting clients.
 // Handing such a sync to another thread would take longer. Otherwise the log's own thread syncs, so
-// that no I/O thread waits for the disk. If a sync answered several clients, the log's thread
-// delays the next sync until as many clients wait again. The delay is at most twice the duration of
-// the last sync. Clients that write in a loop then share one sync, instead of falling into ever
-// smaller groups.
+// that no I/O thread waits for the disk. If several clients waited for one sync, the log's thread
+// delays the next sync until the same number of clients waits again. The delay is at most twice the
+// duration of the last sync. So clients that write in a loop keep sharing one sync. Without the
+// delay, fewer and fewer clients would share a sync.
 //
 // While a sync of `everysec` takes more than two seconds, replies to writes wait for the end of the
 // sync. So a power cut loses the writes of a few seconds at most.

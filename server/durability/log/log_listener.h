@@ -14,13 +14,14 @@ namespace server {
 
 class LogListener {
  public:
-  // Called when waiting replies may have become safe, so that their threads check them. Such a
-  // thread may also call commit() again.
+  // Called when the log has advanced, so that some waiting replies may now be sent. Must wake the
+  // threads that hold waiting replies. Such a thread checks its replies, and may call commit().
   virtual void on_log_progress() = 0;
   // Called when the log has failed with `appendfsync always`, so the process must end. Does not
   // return.
   virtual void on_log_fatal(const std::string& cause) = 0;
-  // Called with a LATENCY event and Redis' name for the event, if latency-monitor-threshold is set.
+  // Called after a write or sync that LATENCY can record, if latency-monitor-threshold is set.
+  // `kind` is Redis' name for such an event.
   virtual void on_log_event(std::string_view kind, int64_t duration_us) {
     (void)kind;
     (void)duration_us;

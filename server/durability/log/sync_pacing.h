@@ -44,8 +44,8 @@ class SyncPacing {
     wakes_from_ = std::max<size_t>(clients, 1);
     if (clients > 1) gather_us_ = std::min(2 * took_us, kGatherMaxUs);
   }
-  // Begins a sync on an I/O thread. After end_here(), the first client that waits for a sync wakes
-  // the log's thread.
+  // An I/O thread that syncs the log itself calls begin_here() before the sync and end_here() after
+  // it. After end_here(), the first client that waits for a sync wakes the log's thread.
   void begin_here() { waiting_ = 0; }
   void end_here() { wakes_from_ = 1; }
   // Called when there is no log to wait for. Forgets the waiting clients.
@@ -58,8 +58,8 @@ class SyncPacing {
   // Limit on the time that a client waits for other clients to share its sync.
   static constexpr int64_t kGatherMaxUs = 1000;
   static constexpr int64_t kQuickUs = 1000;
-  // Number of syncs over which the duration is averaged. After a sync of 100 ms, the log's thread,
-  // not an I/O thread, does approximately the next thirty syncs.
+  // Number of syncs over which the duration is averaged. One sync of 100 ms keeps the average above
+  // kQuickUs for approximately the next thirty syncs. The log's thread does all these syncs.
   static constexpr int64_t kAveragedSyncs = 16;
   // The initial value of the average duration. It exceeds kQuickUs, so at first the log's thread
   // does all syncs. I/O threads sync once the average has fallen to kQuickUs.

@@ -77,7 +77,8 @@ core::Result<> BaseRewriter::fork() {
   }
   format_ = writer_.base_format();
   auto options = writer_.options(true);
-  // The name is chosen before the fork, because it contains the process id.
+  // The name contains the id of this process. It is determined before the fork, because the child
+  // has another id.
   const std::string path = temporary_base();
   const auto work = [&](SaveFigures& figures) {
     // Clients wait for the sync of the log's previous file, and the child's many writes would delay
@@ -98,7 +99,8 @@ void BaseRewriter::finish(const SaveEnd& end) {
   // too. Only a new base repairs such a log, so the flush is then skipped.
   if (result && log_.is_open() && !log_.writer().has_lost_sync()) result = log_.flush();
   if (result) result = log_.files().replace_base(temporary_base(), format_);
-  // Wakes the log's thread, because replies that waited for the replaced file may now be safe.
+  // Replies may wait because their writes were not safe in a file that the new base has replaced.
+  // The log's thread is woken, so that it sends the replies that are safe now.
   log_.wake();
   if (!result) (void)parts_.files.remove(temporary_base());
   const int64_t now_us = parts_.clock.monotonic_us();

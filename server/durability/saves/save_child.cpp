@@ -81,8 +81,8 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clo
   if (process_id == 0) {
     // The descriptors are closed first, even if the parent is already dead, because the next server
     // waits until they are closed. Only then does the child ask for SIGKILL when its parent ends.
-    // If the child asked first and were killed, the lock could be released while other descriptors
-    // are still open.
+    // In the opposite order, SIGKILL could end the child before it closes the descriptors. The lock
+    // could then be released while other descriptors are still open.
     auto done = close_unneeded(descriptors);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     // If the parent ended before prctl(), the kernel never sends SIGKILL, so the child exits.

@@ -56,7 +56,7 @@ class SaveChild {
   // Waits until the child has reported that it no longer shares arrays with the parent, or has
   // ended.
   void await_detached() const;
-  // Releases a child that waits for its parent.
+  // Sets SaveFigures::may_begin. The child of a log rewrite waits for this before it writes.
   void let_begin() { shared_->figures.may_begin = true; }
   // Kills the child. poll() then returns its result.
   void kill();

@@ -64,8 +64,8 @@ class SaveSlot {
     std::string_view purpose;  // name of the save, for log lines
     std::vector<int> kept{};   // descriptors that the child keeps open
 
-    // True if the snapshot must be exact. begin_child() then returns once the child shares no
-    // arrays.
+    // True if the snapshot must be exact. begin_child() then returns only when the child no longer
+    // shares arrays with this process.
     bool is_exact = false;
   };
   // Returns whether the machine has enough free memory for an exact child, which copies all arrays.

@@ -36,8 +36,9 @@ class SnapshotSaver {
   // `may_wait` is true, the child is forked when that task ends. REQUIRES: the caller holds no
   // stripe lock.
   core::Result<SaveStart> start(bool may_wait);
-  // Implements BGSAVE inside EXEC: records that a child must be forked later. It cannot be forked
-  // now, because the transaction's writes have not reached the stream.
+  // Implements BGSAVE inside EXEC: only records the request. start_if_due() forks the child after
+  // EXEC. A child forked during EXEC would save writes of the transaction that have not reached the
+  // replication stream.
   core::Result<SaveStart> schedule();
   // Forks a child if one is scheduled or a save point is reached.
   void start_if_due();
@@ -49,7 +50,8 @@ class SnapshotSaver {
   // Saves in this process. REQUIRES: the save slot is claimed, either by the caller or by a
   // rewrite.
   core::Result<> save_claimed(Locking locking);
-  // Does the same as save_claimed(), for a caller that also holds the stream's mutex.
+  // Saves like save_claimed(), which also locks the stream's mutex. REQUIRES: the save slot is
+  // claimed, and the caller holds the stream's mutex.
   core::Result<> save_held(Locking locking);
 
   // Called when the data were loaded from files. Save points count time and changes from this call.

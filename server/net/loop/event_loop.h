@@ -23,8 +23,8 @@ namespace server::net {
 
 class EventLoop {
  public:
-  // Limit on the number of sockets that are served after a timer or a posted function has become
-  // due and before it runs. The sockets of the running iteration do not count.
+  // The loop polls Asio for timers and posted functions after this number of socket events at the
+  // latest. All events of one poll of the sockets are handled first, so the number may be exceeded.
   static constexpr size_t kSocketsPerWait = 32;
 
   EventLoop(asio::io_context& context, SocketSet& sockets, std::function<void()> end_round)

@@ -21,7 +21,7 @@ class LoopWaker {
   LoopWaker(const LoopWaker&) = delete;
   LoopWaker& operator=(const LoopWaker&) = delete;
 
-  // Makes the next wake() post the task.
+  // Makes the next wake() post the task. Later calls of wake() post nothing until the next arm().
   void arm() { is_armed_ = true; }
   // Makes wake() post nothing until the next arm().
   void disarm() { is_armed_ = false; }

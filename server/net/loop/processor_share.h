@@ -11,8 +11,9 @@ namespace server::net {
 
 class ProcessorShare {
  public:
-  // Returns whether the thread was busy. `now` is a time and `used` is the thread's processor time;
-  // each counts from an arbitrary fixed point. The result is updated at most every 100 ms.
+  // Returns whether the thread used a processor for more than half of the last measured interval.
+  // `now` is a time and `used` is the thread's processor time; each counts from an arbitrary fixed
+  // point. An interval is at least 100 ms long.
   bool is_busy(std::chrono::nanoseconds now, std::chrono::nanoseconds used) {
     constexpr std::chrono::milliseconds kInterval{100};
     if (now - then_ < kInterval) return was_busy_;

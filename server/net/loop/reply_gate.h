@@ -117,8 +117,8 @@ class ReplyGate {
   };
 
   void truncate(size_t mark);
-  // Sends the replies of `part` if they are safe. Otherwise makes the part's sink hold them.
-  // `begin` is the offset in replies_ of their first byte.
+  // Sends the replies of `part` if they need not wait for the append log or for replicas. Otherwise
+  // the part's sink holds these replies. They begin at the offset `begin` in replies_.
   void pass_on(const Part& part, size_t begin);
   void hold(const Part& part, std::string_view replies, size_t begin,
             protocol::OutputBuffer* whole);

@@ -17,8 +17,8 @@ class SocketAddress {
  public:
   enum class End : uint8_t { kOwn, kPeer };
 
-  // Reads the address of one end of the socket. It is all zeros if the system gives no address, for
-  // example for a socket of another kind.
+  // Reads the address of one end of the socket. The address is all zeros if the system call fails,
+  // or if the socket uses neither IPv4 nor IPv6.
   SocketAddress(int descriptor, End end);
 
   // Returns the address and port, such as "127.0.0.1:50000" or "[::1]:50000".

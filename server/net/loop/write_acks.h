@@ -12,8 +12,8 @@ namespace server::net {
 
 class WriteAcks {
  public:
-  // Returns the stream offset on which a reply to a write depends if the reply is made now; 0 means
-  // none.
+  // Returns the stream offset that replicas must acknowledge before the reply to a write is sent.
+  // The write has just been executed. 0: the reply need not wait.
   virtual uint64_t offset_of_writes() const = 0;
   // Returns whether all replicas that must acknowledge writes have acknowledged the offset.
   virtual bool has_all(uint64_t offset) const = 0;

@@ -46,8 +46,9 @@ core::Result<> ForeignReplicas::check(std::string_view address, int64_t now_us) 
     next_log_us_ = now_us + kLogEveryUs;
     log_warning("Replica {} is refused: {}", address, *found);
   }
-  // After any error but NOMASTERLINK and LOADING, Redis would send SYNC on the same connection. A
-  // replica that uses SYNC never acknowledges.
+  // The error begins with NOMASTERLINK, so that the replica retries PSYNC later. After any error
+  // other than NOMASTERLINK and LOADING, Redis sends SYNC on the same connection. A replica that
+  // uses SYNC never acknowledges.
   return core::Error{fmt::format("NOMASTERLINK the replica is refused: {}", *found)};
 }
 

@@ -42,19 +42,19 @@ class ForeignReplicas {
   // the replica.
   core::Result<> check(std::string_view address, int64_t now_us);
 
-  // Returns whether, since the last call, commands were added to the stream that foreign replicas
-  // cannot execute. These are commands of Bloomery, and commands for filters that such replicas
-  // cannot hold, even if the filters are deleted already. `stream_end` is the present end of the
-  // stream. If commands were added, a foreign replica that continues from that offset or an earlier
-  // one needs a snapshot.
+  // Returns whether the stream has received, since the last call, commands that foreign replicas
+  // cannot execute. These are commands that only Bloomery has, and commands for filters that such
+  // replicas cannot hold, even if the filters are deleted already. `stream_end` is the present end
+  // of the stream. If the result is true, a foreign replica can no longer continue from
+  // `stream_end` or an earlier offset: it needs a snapshot.
   bool take_own_words(uint64_t stream_end);
   // Returns whether foreign replicas can execute all of the stream from `offset` on.
   bool may_continue_from(uint64_t offset) const { return offset >= first_offset_; }
 
  private:
   std::optional<core::bloom::LayoutId> layout_not_held(std::string_view policy) const;
-  // Returns whether, since the last call, filters were created that foreign replicas may be unable
-  // to hold.
+  // Returns whether a filter that a foreign replica may not support was created since the last call
+  // of this function.
   bool take_unheld_filters();
 
   const Config& config_;

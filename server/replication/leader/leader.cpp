@@ -356,7 +356,7 @@ std::vector<StreamFlow> Leader::step() {
   std::vector<StreamFlow> flows;
   for (const auto& [id, link] : links_) {
     const Replica* const replica = replicas_->find(id);
-    // While a child process writes to the socket, this process must not.
+    // While a child process writes a snapshot to the socket, this process must not write to it.
     const bool child_owns_socket =
         replica->state == ReplicaState::kSnapshot && replica->form == SnapshotForm::kMarked;
     if (!child_owns_socket) flows.push_back({link, replica->state == ReplicaState::kOnline});
@@ -522,7 +522,8 @@ core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
     receivers.push_back(found->second);
   }
   if (receivers.empty()) return core::Error{"ERR no replica is left"};
-  // The first command of the stream after the snapshot must select its database again.
+  // The new replicas have received no SELECT. So SELECT must precede the first command that follows
+  // the snapshot in the stream.
   replication_.restate_database();
   replicas_->begin(batch, parts_.clock.monotonic_us());
   log_notice("A snapshot for {} replicas begins at offset {}, {}", receivers.size(), offset,

@@ -59,7 +59,7 @@ class ReplicaSender {
 
   void say(std::string_view text) { outbox_ += text; }
   bool has_said_all() const { return outbox_.empty(); }
-  // Sets the snapshot file, which is sent after the text of say() and before the stream.
+  // Sets the snapshot file. It is sent after the texts passed to say() and before the stream.
   void send_file(Descriptor file, uint64_t size_bytes);
 
   // Sends pending bytes. If `flows` is true, also sends the stream. `buffer` is scratch space. Adds

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Defines the states of a replica, from its request for the stream until it receives the stream,
-// and the acknowledgement that it sends.
+// Defines the states in which a leader sees a replica, from the replica's request for the stream
+// until the replica receives the stream. Also defines the acknowledgement that a replica sends.
 //
 // Thread safety: a value shared by threads needs a lock.
 // Source: docs/replication.md, "The leader".

@@ -91,7 +91,7 @@ class Replicas {
   std::vector<Id> finish_snapshot(const Batch& batch, int64_t now_us);
   void go_online(Id id, int64_t now_us);
 
-  // Returns true if the replica has come online by this acknowledgement.
+  // Records the acknowledgement. Returns true if it has brought the replica online.
   bool ack(Id id, const ReplicaAck& ack, int64_t now_us);
   // Records a keepalive, which has no offset.
   void heard(Id id, int64_t now_us);

@@ -52,8 +52,8 @@ class LinkFailures {
   // Returns the cause of the last failure; empty if the link never failed, or has worked after the
   // last failure.
   std::string cause() const;
-  // Returns whether several attempts in a row made no progress. If so, the only log line of an
-  // attempt is that of record_end().
+  // Returns whether several attempts to connect in a row made no progress. If so, the caller logs
+  // only the line that record_end() returns for each attempt.
   bool is_repeating() const;
 
  private:

@@ -4,8 +4,8 @@
 //
 // A mark pairs an offset of the leader's stream with an offset of the log, because the two count
 // different bytes. If there are too many marks, each new mark replaces the last one.
-// Invariants: the stream is on disk at least up to synced_offset(). If marks were replaced, more of
-// the stream may be on disk.
+// Invariants: the stream is on disk at least up to synced_offset(). This offset always comes from a
+// mark. So if a mark was replaced, more of the stream may be on disk.
 // Thread safety: only the thread of the link to the leader may use an object.
 // Source: docs/replication.md.
 #pragma once

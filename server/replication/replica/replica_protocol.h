@@ -46,7 +46,7 @@ class ReplicaProtocol {
     kHandshake,
     kAwaitsSnapshot,
     kSnapshot,
-    kLoading,  // waits for the call of loaded()
+    kLoading,  // the caller is loading the snapshot, and will then call loaded()
     kStream,
     kFailed,
   };

@@ -140,7 +140,8 @@ core::Result<> ReplicaSession::step() {
   if (auto handled = handle_events(); !handled) return handled;
   if (auto sent = socket_.send(link_->take_output()); !sent) return sent;
   const auto count = socket_.receive(received_, kStep);
-  // The waker must be drained before the flags that it signals are read.
+  // The waker must be drained before check_wanted() reads the flags that the waker signals.
+  // Otherwise the signal for a flag that is set between the read and the drain would be lost.
   if (count && *count == 0) surroundings_.waker.drain();
   if (auto wanted = check_wanted(); !wanted) return wanted;
   if (!count) return count.error();

@@ -62,7 +62,7 @@ class ReplicaSession {
   // Runs the connection until it ends, and returns the cause of the end as an error. INFO and the
   // log show the error's message. If an option can prevent the error, the message names the option.
   core::Error run(const Target& target);
-  // Returns whether the session was ready to apply the stream.
+  // Returns whether the link was ever up in this session, so that the stream could be applied.
   bool was_up() const { return was_up_; }
   // Returns the kind of the failure. REQUIRES: run() has returned.
   LinkFailures::Kind failure_kind() const;

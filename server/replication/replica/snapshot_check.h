@@ -22,8 +22,9 @@ class FileSystem;
 namespace server {
 
 struct SnapshotFacts {
-  // True if a Bloomery leader wrote the stream after the snapshot: it contains the effects of
-  // commands. Otherwise the stream contains clients' commands, which this server executes again.
+  // True if the stream that follows the snapshot comes from a Bloomery leader. Such a stream
+  // contains the effects of commands. Any other stream contains clients' commands, which this
+  // server executes again.
   bool has_own_stream = false;
   // The number of the database that the stream after the snapshot uses until it selects another
   // one.

@@ -5,9 +5,10 @@
 //   journal, or a replica's leader ──append()──► [first_offset, end_offset) ──read()──► replicas
 //
 // Invariants: offsets count the stream's bytes; byte n has the offset n + 1 in PSYNC. An active
-// backlog holds at least the last `size_bytes` appended. It also holds all bytes from the cursors
-// of attached replicas on; a cursor is the offset of the next byte to send. The output limit of
-// replicas bounds these bytes: a replica that exceeds the limit loses its cursor.
+// backlog holds at least the last `size_bytes` appended. It also holds all bytes that have not been
+// sent to every attached replica. The cursor of a replica is the offset of the next byte to send to
+// it. The output limit of replicas bounds these bytes: a replica that exceeds the limit loses its
+// cursor.
 // Thread safety: all members may be called from any thread.
 #pragma once
 

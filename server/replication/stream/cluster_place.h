@@ -26,8 +26,8 @@ struct ClusterPlace {
   // True while a full sync replaces the data, and after a full sync that deleted the data and
   // failed.
   std::atomic<bool> is_torn{false};
-  // This node's id, by which its leader identifies it: the node need not connect from its announced
-  // address. Must be set before the threads start.
+  // The id of this node. The leader identifies its replicas by id, because a node may connect from
+  // an address that differs from its announced address. Must be set before the threads start.
   std::string node_id;
 };
 

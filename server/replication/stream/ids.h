@@ -36,8 +36,9 @@ struct ReplicationIds {
   void shift(uint64_t offset);
   // Does the same as shift(), but the new history gets the given id.
   void shift_to(std::string_view new_id, uint64_t offset);
-  // Returns whether the history `asked_id` before the byte `asked_offset` is part of this server's
-  // history. `asked_offset` is the first byte that the replica lacks.
+  // Returns whether a replica can continue with this server's stream. The replica has the history
+  // `asked_id` up to `asked_offset`, the offset of the first byte that it lacks. This part of the
+  // history must also belong to this server's history.
   bool are_continued_from(std::string_view asked_id, int64_t asked_offset) const;
 };
 

@@ -59,8 +59,8 @@ void KeyExpiry::end_period() {
   if (expiring_ > 0) {
     auto& ratio = parts_.keyspace.expiry_statistics().stale_ratio;
     const double before = ratio.load();
-    // A key created after the start of the period counts in expired_, but not in expiring_. So the
-    // ratio is limited to 1.
+    // expiring_ counts the keys that had an expiry at the start of the period. expired_ also counts
+    // keys that were created later and have expired. So the ratio is limited to 1.
     const double seen =
         std::min(1.0, static_cast<double>(expired_) / static_cast<double>(expiring_));
     ratio.store(before + kSmoothing * (seen - before));

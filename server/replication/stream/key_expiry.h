@@ -38,7 +38,7 @@ class KeyExpiry {
     const PauseGate& pause;
     OwnExpiries& own_expiries;
     Gauges& gauges;
-    // Posts a task, which runs later on the thread of tick(), between other work.
+    // Schedules a task on the thread that calls tick(), so that the thread can do other work first.
     std::function<void(std::function<void()>)> post;
   };
   explicit KeyExpiry(const Parts& parts) : parts_(parts), expiry_(parts.keyspace, parts.clock) {}
@@ -52,7 +52,8 @@ class KeyExpiry {
   // period has time left.
   void run_slice();
   void expire_own();
-  // Updates the statistics at the end of a period.
+  // Updates the estimated share of expired keys (stale_ratio) from the counts of the period that
+  // ends. Then sets the counts for the next period.
   void end_period();
 
   const Parts parts_;

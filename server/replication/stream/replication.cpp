@@ -107,8 +107,8 @@ std::string Replication::position_line(uint64_t journal_end) {
   parts_.journal.look_at_ends([&](uint64_t log_end, std::optional<unsigned> database) {
     is_end = log_end == journal_end;
     here.offset = static_cast<int64_t>(backlog_->end_offset());
-    // If no command in the stream has selected a database yet, the next command will select its
-    // own.
+    // If the stream has not selected a database yet, any number may be used here. A SELECT will
+    // precede the next command in the stream.
     if (feed_->is_on()) here.stream_database = database.value_or(0);
   });
   if (is_end) persistence::append_position_line(line, here);
@@ -278,8 +278,8 @@ std::optional<persistence::RdbReplicationInfo> Replication::position() const {
   if (is_replica()) return here;
   parts_.journal.look_at_ends([&](uint64_t /*log_end*/, std::optional<unsigned> database) {
     here.offset = static_cast<int64_t>(backlog_->end_offset());
-    // If no command in the stream has selected a database yet, the next command will select its
-    // own.
+    // If the stream has not selected a database yet, any number may be used here. A SELECT will
+    // precede the next command in the stream.
     here.stream_database = database.value_or(0);
   });
   return here;

@@ -97,8 +97,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   // selected after them.
   void append_applied(std::string_view bytes, unsigned database);
   unsigned stream_database() const;
-  // Records whether the link to the leader works. While it does not, commands fail with MASTERDOWN
-  // if replica-serve-stale-data is off.
+  // Records whether the link to the leader works. While the link is down, commands fail with
+  // MASTERDOWN if replica-serve-stale-data is off.
   void set_link_up(bool is_up);
   bool link_is_up() const { return link_is_up_; }
   // Called when a client's command that began before the role change has changed a key on this

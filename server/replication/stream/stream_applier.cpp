@@ -81,8 +81,8 @@ core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) 
     }
   }
   if (!is_whole) {
-    // After a rejected command, EXEC would discard the transaction. So the accepted commands alone
-    // are queued again.
+    // A command was rejected while it was queued, so EXEC would discard the whole transaction. The
+    // transaction is discarded here, and a new one gets only the accepted commands.
     (void)execute({"DISCARD"});
     for (const StreamSplitter::Command& command : served) (void)execute(command);
   }

@@ -60,7 +60,7 @@ class StreamApplier {
   unsigned database_;
   Figures& figures_;
   bool has_diverged_ = false;
-  // Kinds of errors that were logged, because each kind is logged once.
+  // Kinds of errors that were already logged. Each kind is logged only once.
   std::set<std::string> logged_;
 };
 

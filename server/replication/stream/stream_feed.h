@@ -3,8 +3,9 @@
 // StreamFeed: the link from journal to backlog on a leader. It also records which offset of the
 // journal corresponds to the backlog's end. Position lines of the append log rely on that offset.
 //
-// A node of a cluster restores its position in the history before it has a role. Until it has a
-// role, the backlog only shows whether the data have changed, for example by expiry.
+// A node of a cluster restores its replication offset when it starts, before it has a role. Until
+// it has a role, the backlog serves one purpose: its end moves if the data change, for example when
+// keys expire.
 //
 // Invariants: a replica's backlog receives only its leader's stream.
 // Thread safety: mutex() guards the role and all members, unless their comments say otherwise.
@@ -39,8 +40,9 @@ class StreamFeed {
   }
   bool is_on() const { return is_on_; }
 
-  // Called on a replica when its data match the backlog's end. Records that this end corresponds to
-  // the journal's end. `database` is the one that the stream has selected there.
+  // Called on a replica when its data match the end of the backlog. Records that the journal's
+  // present end corresponds to the backlog's end. `database` is the database that the stream has
+  // selected at its end.
   void record_applied(unsigned database) {
     database_ = database;
     applied_end_ = journal_.end_offset();

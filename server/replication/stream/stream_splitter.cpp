@@ -19,8 +19,8 @@ protocol::Limits stream_limits(size_t unit_bytes_max) {
   return limits;
 }
 
-// A stream with one of these commands is rejected. They end a transaction or reset the connection,
-// so this server would execute the commands after them differently than the leader has.
+// These commands end a transaction or reset the connection. This server would execute the commands
+// after them differently than the leader did. So a stream with one of these commands is rejected.
 constexpr std::array<std::string_view, 3> kAboutConnection = {"DISCARD", "RESET", "QUIT"};
 
 bool is_about_connection(std::string_view name) {

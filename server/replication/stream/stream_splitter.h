@@ -39,7 +39,7 @@ class StreamSplitter {
   // Returns the bytes of the unit, including empty lines before its first command. Valid after
   // kUnit, until the next call of next().
   std::string_view bytes() const;
-  // Returns the commands, including MULTI and EXEC.
+  // Returns the commands of the unit. A transaction includes its MULTI and EXEC.
   std::span<const Command> commands() const { return {commands_.data(), command_count_}; }
   bool is_group() const { return command_count_ > 1; }
 

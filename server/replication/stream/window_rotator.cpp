@@ -31,7 +31,8 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 void WindowRotator::tick() {
   const bool is_leader = !parts_.state.is_replica;
-  // A replica postpones its checks, so all of them are due when it becomes a leader.
+  // A replica postpones its checks of windows, because its leader rotates them. When the replica
+  // becomes a leader, it must check all windows immediately.
   if (is_leader && !was_leader_) schedule_.bring_all();
   was_leader_ = is_leader;
   if (schedule_.empty()) return;

@@ -18,7 +18,8 @@ bool is_same_event(const Denied& a, const Denied& b) {
 
 }  // namespace
 
-// As in Redis, a lower limit takes effect when the next new event arrives.
+// As in Redis, lowering the limit does not delete entries immediately. The excess entries are
+// deleted when the next entry is added.
 void AccessLog::set_limit(size_t limit) {
   const std::scoped_lock lock(mutex_);
   limit_ = limit;

@@ -3,8 +3,8 @@
 // AccessLog: the latest failed logins and denied commands, and their total numbers, for ACL LOG.
 //
 // Invariants: the newest entry comes first. If an event occurs again within a minute after its last
-// occurrence, the same entry counts both. As in Redis, the log is cut to its limit only when a new
-// entry is added.
+// occurrence, the count of its entry increases, and no entry is added. As in Redis, the log is cut
+// to its limit only when a new entry is added.
 // Thread safety: all members may be called from any thread.
 // Source: https://redis.io/docs/latest/commands/acl-log/.
 #pragma once

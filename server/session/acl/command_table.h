@@ -22,7 +22,7 @@ namespace server::acl {
 
 struct CommandEntry {
   std::string name;           // full name of the command, such as "get" or "config|get"
-  std::string_view parent{};  // name of the container; empty if the command has none
+  std::string_view parent{};  // name of the container command; empty if not a subcommand
   uint32_t categories = 0;    // bits of the command's categories, in the order of category_names()
   std::vector<size_t> subcommands{};
 };

@@ -28,7 +28,7 @@ namespace server::acl {
 struct RuleFault {
   std::string rule;
   std::string reason;        // reason for the rejection, in Redis' words
-  bool is_unclosed = false;  // true if the selector that `rule` opens has no end
+  bool is_unclosed = false;  // true if `rule` opens a selector without a closing parenthesis
 };
 
 class User {

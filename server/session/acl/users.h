@@ -42,8 +42,8 @@ struct UserDefinition {
   size_t line = 0;
 };
 
-// The default user if no definition names it: a new user with all permissions and no password
-// (kOpen), or the existing user (kKept).
+// Determines the default user if no definition names it. kOpen: it becomes a user with all
+// permissions and no password. kKept: it does not change.
 enum class UndefinedDefault : uint8_t { kOpen, kKept };
 
 class Users {

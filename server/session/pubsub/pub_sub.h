@@ -180,7 +180,7 @@ class PubSub {
   struct Inbox {
     std::mutex mutex;  // this mutex guards the inbox; locked after mutex_
     std::deque<Delivery> deliveries;
-    bool is_awake = false;  // true if the thread was woken and has not found its inbox empty since
+    bool is_awake = false;  // true from the thread's wakeup until it finds its inbox empty
   };
 
   ByName& at(SubscriptionKind kind) { return names_[static_cast<size_t>(kind)]; }

@@ -2,7 +2,8 @@
 //
 // Subscriptions: the subscriptions of one session, and its CLIENT TRACKING state.
 //
-// Invariants: a name occurs at most once per kind; its serial is the one that PubSub assigned.
+// Invariants: a session has at most one subscription of each kind to a name. PubSub assigns the
+// serial number of each subscription.
 // Thread safety: belongs to the session's thread; any thread may read the published counts and
 // sizes.
 #pragma once
@@ -36,8 +37,8 @@ struct ClientTracking {
   bool is_broken = false;  // true if the client that messages are redirected to has disconnected
   uint64_t redirect = 0;   // id of the client that messages are redirected to; 0 for none
 
-  // Set by CLIENT CACHING for the next command. Points to the container command CLIENT, whose
-  // subcommands do not consume the setting. Null without a setting.
+  // The command CLIENT while a CLIENT CACHING is in effect, otherwise null. CLIENT CACHING applies
+  // to the next command or transaction. Subcommands of CLIENT do not end its effect.
   const RegisteredCommand* caching_family = nullptr;
   std::set<std::string, std::less<>> prefixes;
 };

@@ -39,8 +39,9 @@ void for_each_prefix(const Sorted& sorted, std::string_view name, TextOf&& text_
     const auto differing = std::ranges::mismatch(text, name).in1;
     const auto common = static_cast<size_t>(differing - text.begin());
     if (common < text.size()) {
-      // The candidate shares only its first `common` bytes with the name. All unvisited prefixes of
-      // the name have at most that length, because upper_bound() would have found a longer one.
+      // The candidate is no prefix of the name: only its first `common` bytes are equal. An
+      // unvisited prefix of the name that is longer than `common` would lie behind the candidate in
+      // the sorted order. The search would have found it instead.
       rest = name.substr(0, common);
       continue;
     }
@@ -190,8 +191,8 @@ bool Tracking::drop_one() {
     {
       const std::scoped_lock lock(shard.mutex);
       if (shard.rows.empty()) continue;
-      // Limit on attempts to find a bucket with a row. Few buckets are empty, unless the shard has
-      // shrunk a lot.
+      // Limit on attempts to find a bucket of the hash table that is not empty. Few buckets are
+      // empty, unless the table has lost most of its keys.
       constexpr size_t kDrawsMax = 32;
       auto victim = shard.rows.begin();
       for (size_t draw = 0; draw < kDrawsMax; ++draw) {
@@ -265,7 +266,7 @@ void Tracking::send_broadcasts(size_t thread_index) {
   }
 }
 
-// A client with NOLOOP that changed some of the keys gets a message without those keys.
+// A client with NOLOOP gets a message without the keys that the client itself has changed.
 void Tracking::send_keys(const KeysOfPrefix& keys_of_prefix, const std::set<uint64_t>& ids) const {
   const auto message_without = [&](uint64_t writer) -> std::shared_ptr<const Invalidation> {
     std::string keys;

@@ -4,10 +4,11 @@
 // sent to those clients.
 //
 // A read is recorded before the client reads the key. A key's row lists the clients that have read
-// the key. A change of the key removes the row. For each of these clients it puts an invalidation
+// the key. A change of the key removes the row, and puts an invalidation for each of these clients
 // into the inbox of the client's thread. That thread asks the client's session whether and how to
-// notify the client. Changes of keys with watched prefixes are collected for the writer's thread,
-// each key once. That thread sends them when it next delivers messages.
+// notify the client. Changes of keys with watched prefixes are collected for the thread of the
+// client that changes the keys, each key once. That thread sends the invalidations when it next
+// delivers messages.
 //
 // Invariants: a client that has read a key is notified of the key's next change. The notification
 // is sent after the value that the client has read. A read causes at most one notification, because
@@ -68,7 +69,8 @@ class Tracking {
 
   // Sets the limit on the number of recorded keys; 0 is no limit.
   void set_limit(uint64_t keys) { keys_max_.store(keys, std::memory_order_relaxed); }
-  // Removes at most `most` keys above the limit, and notifies the clients that read them.
+  // If more keys are recorded than the limit allows, removes the excess keys, but at most `most`.
+  // Notifies the clients that have read the removed keys.
   void trim(size_t most);
 
  private:
@@ -87,7 +89,8 @@ class Tracking {
     bool no_loop;
     std::set<std::string, std::less<>> prefixes;
   };
-  // Maps each changed key to the session that changed it; 0 if no session or several sessions did.
+  // Maps each changed key to the id of the session that changed it. The id is 0 if no session, or
+  // more than one session, changed the key.
   using ChangedKeys = std::map<std::string, uint64_t, std::less<>>;
   struct Gathered {
     std::mutex mutex;

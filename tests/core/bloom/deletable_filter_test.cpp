@@ -67,7 +67,7 @@ FilterOwner reassembled(const ScalableFilter& filter) {
   return std::move(made.value());
 }
 
-// A filter, and the items that it must find. Also a replica of the filter, which receives only the
+// A filter, the items that it must find, and a replica of the filter. The replica receives only the
 // operations that changed the filter.
 class Model {
  public:
@@ -304,8 +304,8 @@ TEST_F(FingerprintFilterTest, EmptyOlderLayersAreDropped) {
   ASSERT_EQ(filter->layer_count(), 3U);
   const LayerInfo second = filter->layer_info(1);
   remove_items(*filter, first);
-  // Some of the first thousand items may have been false positives when they were added. The first
-  // layer then holds some later items instead.
+  // Some of the first thousand items may have been false positives, which the filter does not
+  // store. The first layer then holds some later items instead, which must also be removed.
   remove_items(*filter, {later.begin(), later.begin() + 100});
   ASSERT_EQ(filter->layer_count(), 2U);
   EXPECT_EQ(filter->layer_info(0).capacity, second.capacity);

@@ -34,8 +34,8 @@ void expect_twins(const ScalableFilter& left, const ScalableFilter& right) {
   }
 }
 
-// Returns the hashes of `count` random items. Only `different` items exist, so some items repeat,
-// also within a group.
+// Returns the hashes of `count` items, which are drawn at random from `different` possible items.
+// So some items repeat, also within a group.
 std::vector<ItemHash> some_hashes(const ItemHasher& hasher, size_t count, uint64_t different,
                                   std::mt19937_64& random) {
   std::vector<ItemHash> hashes;

@@ -16,9 +16,9 @@
 namespace core::keyspace {
 namespace {
 
-// Threads move amounts between keys named in opposite orders. If each locked in its own order, they
-// would deadlock. If two threads could lock the same key at once, the sum of all amounts would
-// change.
+// Several threads move amounts between the same keys, but pass the keys in opposite orders. If each
+// thread locked the keys in the order passed, the threads would deadlock. If two threads could hold
+// the lock of the same key at the same time, the sum of all amounts would change.
 TEST(StripeLockTest, OppositeOrdersNeitherDeadlockNorLoseUpdates) {
   constexpr int kKeys = 10;
   constexpr int kRounds = 2000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// If the server accepts one encoding of a filter, it accepts all encodings of this filter, and they
-// give the same filter.
+// Tests that a filter that was read from any valid encoding can be written in all its encodings.
+// Reading any of these must give the same filter.
 #include "persistence/filters/filter_builder.h"
 
 #include <fmt/format.h>

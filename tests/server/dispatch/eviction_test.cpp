@@ -176,7 +176,7 @@ TEST_F(EvictionTest, ArraysKeptForAChildEvictNothing) {
   fill(100, "more");
   EXPECT_EQ(run({"SET", "a", "1"}), kOk);
   EXPECT_EQ(evicted(), 0U);
-  // With noeviction the limit also applies to arrays that are kept for a child.
+  // With noeviction, arrays that are kept for a child count towards the limit.
   set_policy("noeviction");
   EXPECT_EQ(run({"SET", "a", "1"}), kOom);
 }

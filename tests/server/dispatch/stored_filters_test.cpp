@@ -121,14 +121,15 @@ TEST_F(StoredFilters, WindowsThatGrewToTheirLimitStillRotate) {
 }
 
 TEST_F(StoredFilters, WindowsOfItemsThatGrewToTheirLimitStillRotate) {
-  // Number of layers in each generation; five generations then have 4,095 layers.
+  // Number of items per generation. Each new item gets its own layer, so five generations have
+  // 4,095 layers.
   constexpr int kQuota = 819;
   const std::string length = std::to_string(16 * kQuota);
   ASSERT_EQ(run(reserve({"1", "EXPANSION", "1", "WINDOW", length, "ITEMS", "GENERATIONS", "16"})),
             kOk);
   add_new(5 * kQuota);
-  // Each generation gets a new layer for each new item. An item that the filter already finds as a
-  // false positive adds no layer, so more items are needed.
+  // An item that the filter already finds as a false positive adds no layer. So further items are
+  // added until the filter has 4,095 layers.
   for (int more = 0; more < 50 && layers() < 4095; ++more) add_new(1);
   ASSERT_EQ(layers(), 4095);
   ASSERT_EQ(run({"BF.ADD", "f", "next"}), integer(1));

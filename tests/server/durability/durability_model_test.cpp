@@ -480,7 +480,8 @@ class World {
   size_t least_ = 0;      // index of the oldest state that the next start may find
   size_t rewritten_ = 0;  // index of the state that the running rewrite saves
 
-  // After failed syncs, files may have holes that no start detects. So the next start ends the run.
+  // True after a failed sync that lost bytes of the append log. The log may then have a hole that a
+  // start does not detect, so the run ends with the next start.
   bool may_be_damaged_ = false;
   std::string trouble_;
 };

@@ -126,7 +126,7 @@ TEST_F(ConnectionWaitsTest, LateTimerOfAnEarlierWaitClosesNoClient) {
   ASSERT_NE(session_->wait, ClientWait::kNone);
   support::let_time_pass(std::chrono::milliseconds(20), "the timer of WAIT expires");
   EXPECT_EQ(run({"CLIENT", "UNBLOCK", id()}), integer(1));
-  // The posted function runs after the timer has expired and before its handler runs.
+  // The posted function runs after the timer has expired, but before the timer's handler runs.
   thread_.loop.post([this] { connection_->poll(); });
   serve();
   EXPECT_EQ(session_->wait, ClientWait::kNone);

@@ -116,7 +116,8 @@ class TlsConnectionTest : public ClientsFixture {
     std::ofstream(path) << text;
     return path;
   }
-  // Returns whether the server replies to a new client that trusts this certificate.
+  // Returns whether the server presents the certificate of `identity` to new clients: a new client
+  // that trusts this certificate must get a reply.
   bool is_shown(const TlsIdentity& identity) {
     TlsRemote client(*this, identity);
     return client.send("PING\r\n") && client.received() == "+PONG\r\n";

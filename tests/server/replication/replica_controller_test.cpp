@@ -112,8 +112,8 @@ class ReplicaControllerTest : public LeaderFixture {
     heir_->client.session->replica.port = heir.port();
     psync(*heir_, replication_.offset());
     ASSERT_TRUE(subject_.begin_failover({}, Locking::kTake));
-    // While the leader waits for acknowledgements, it appends GETACK to the stream. So each round
-    // acknowledges the stream up to its present end.
+    // While the leader waits for acknowledgements, it appends GETACK to the stream, so the stream
+    // grows. Each iteration acknowledges the stream up to its new end.
     for (int i = 0; i < 1000 && subject_.failover_state() == Failover::State::kAwaitsSync; ++i) {
       heir_->client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
       subject_.drive_failover();

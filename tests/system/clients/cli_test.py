@@ -88,7 +88,7 @@ class CliTest(ServerTest):
         data = b"".join(encode("SET", f"key:{number}", number) for number in range(count))
         said = self.cli("--pipe", stdin=data)
         self.assertIn(f"errors: 0, replies: {count}", said)
-        # redis-cli --pipe also sends commands in the inline format of the protocol.
+        # redis-cli --pipe sends its input unchanged, so the commands may also be inline commands.
         data = b"".join(b"INCR n\r\n" for _ in range(count))
         self.assertIn(f"errors: 0, replies: {count}", self.cli("--pipe", stdin=data))
         self.assertEqual(self.cli("GET", "n"), f"{count}\n")

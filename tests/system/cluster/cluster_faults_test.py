@@ -89,8 +89,8 @@ class ClusterFaultsTest(ClusterLoadTest):
         words = Counter(one.text.split(b" ")[0].decode() for one in replies)
         print(f"  it answered what had waited for it: {dict(words)}", flush=True)
         self.assertGreater(len(replies), 100)
-        # An empty reply stands for a closed connection, after which the result of the write is
-        # unknown.
+        # An empty reply means that the connection was closed before the reply. The result of the
+        # write is then unknown.
         self.assertLessEqual(set(words), {"-MOVED", "-CLUSTERDOWN", ""})
         self.check_order(witness, old, new)
         self.check_errors(stopped, [1])

@@ -245,7 +245,8 @@ class ClusterRestartsTest(ClusterTest):
         self.wait_for_writes(servers[0])
         self.add_items(servers[0], "meanwhile")
         self.check_refuses_shard(servers[1])
-        # The rolling restart continues with the replica, which loses the writes that its log lacks.
+        # Next, the rolling restart restarts the replica. Its log lacks a write, so the replica must
+        # receive this write again from the leader.
         self.terminate(servers[1], code=1)
         disk.free()
         servers[1] = self.start_again(servers[1], 1, *options)

@@ -34,7 +34,7 @@ class ClusterSecurityTest(ClusterTest):
         self.addCleanup(folder.cleanup)
         self.tls = TlsFiles(folder.name)
         self.tls.make_certificate("client")
-        logging.disable()  # redis-py would log each redirection
+        logging.disable()  # otherwise redis-py logs each redirection
         self.addCleanup(logging.disable, logging.NOTSET)
 
     def write_file(self, name, text):
@@ -155,7 +155,7 @@ class ClusterSecurityTest(ClusterTest):
         renamed = ("--rename-command", "BF.ADD", "ADD")
         servers = self.start_secured_cluster(2, *renamed)
         writer = self.connect_as_app(servers[0])
-        # At this error rate, no added item is a false positive.
+        # The error rate is so low that no new item is a false positive, so each ADD returns 1.
         self.assertEqual(writer.call("BF.RESERVE", KEY, "0.000001", WRITES), b"OK")
         self.assertEqual([writer.call("ADD", KEY, i) for i in range(WRITES)], [1] * WRITES)
         backup = self.tls.folder / "backup"

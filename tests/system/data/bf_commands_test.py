@@ -35,8 +35,8 @@ def answers(*flags):
 
 
 def full_after(*flags):
-    """Returns the RESP2 and the RESP3 array reply of BF.MADD with these answers. The last element
-    is the error of a full filter."""
+    """Returns the reply of a BF.MADD that stops at a full filter, in RESP2 and in RESP3. The array
+    has these answers, followed by the error."""
     both = answers(*flags)
     head = b"*%d\r\n" % (len(flags) + 1)
     tail = error("ERR non scaling filter is full")

@@ -20,8 +20,8 @@ FIELDS = (
     "tips",
     "key specifications",
 )
-# Prefixes of commands that redis-server lacks: those on filters, and those between nodes of a
-# cluster.
+# Prefixes of the commands that only our server has: commands on filters, and commands that nodes
+# of a cluster send to each other.
 OURS_ONLY_PREFIXES = (b"bf.", b"clusterx")
 # Version of the redis-server to compare with. Commands of later versions exist only in our server.
 ORACLE_VERSION = (7, 0)

@@ -130,7 +130,8 @@ class LargeFilterTest(ServerTest):
             self.assertEqual(len(chunk), min(CHUNK_BYTES_MAX, array_bytes - place))
             items_here = int.from_bytes(chunk, "little").bit_count() / hash_count
             expected = ITEMS * len(chunk) / array_bytes
-            # The tolerance covers six standard deviations, and bits that two items share.
+            # The tolerance is six standard deviations. Another 5 % cover bits that two items have
+            # in common, which are counted once.
             self.assertAlmostEqual(
                 items_here, expected, delta=6 * math.sqrt(expected) + expected * 0.05
             )

@@ -277,8 +277,8 @@ class ManyThreadsTest(ServerTest):
         self.expect_databases(sum(results["count_in_swapped"]))
 
     def expect_databases(self, swapped):
-        # After the workers have ended, these keys exist: the filter, four counters, the writers'
-        # keys, two accounts, and two more counters.
+        # After the workers have ended, exactly these keys exist: the filter, four counters, the
+        # writers' keys, the accounts, and two more counters.
         expected = 1 + 4 + WRITERS * (STEPS + 1) + len(ACCOUNTS) + 2
         wait_until(
             lambda: self.connection.call("DBSIZE") == expected,

@@ -118,8 +118,8 @@ class NotificationTest(ReplicaTest):
         self.assertGreater(events_of_all, sent_to_all / 10)
 
     def report(self, commands, ours, theirs, where):
-        """Fails, and prints the first message that differs, and the commands on the key of that
-        message.
+        """Fails. The failure message has the first notifications that differ, and the commands on
+        their keys.
         """
         same = len(os.path.commonprefix([ours, theirs]))
         differing = ours[same : same + 4], theirs[same : same + 4]

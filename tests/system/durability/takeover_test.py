@@ -92,7 +92,7 @@ class TakeoverTest(VectorChecks, ServerTest):
         """
         name, text = b"\x06stream", b"\x01k\x01v"
         entries = b"\x01\x10" + bytes(16) + b"\x08listpack"
-        # The trailing zero says that the stream has no consumer groups.
+        # The trailing zero is the number of consumer groups.
         numbers = b"\x01" * 8 + b"\x00"
         producers = b"\x40\x64\x40\x64\x01\x01p\x01\x01m\x01\x00\x01\x00"
         stream = b"\x1a" + name + entries + numbers + producers

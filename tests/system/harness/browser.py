@@ -150,8 +150,8 @@ class BrowserTest(ServerTest):
         try:
             self.browse(*arguments, signs=str(signs.folder), **more)
         finally:
-            # A check that fails does not create the files of its later steps. The thread
-            # `follower` waits for these files, so they are created here.
+            # The thread `follower` waits for the files of all steps. If a check has failed, the
+            # files of the later steps are missing, so they are created here.
             for step in steps:
                 (signs.folder / step).touch()
             follower.join()

@@ -175,7 +175,7 @@ class ClusterLoadTest(ClusterTest):
             shards, 1, *options, members=members, network=network, timeout_ms=timeout_ms
         )
         for server in self.servers:
-            # These tests cut off leaders and etcd, which causes warnings.
+            # The tests cut off leaders and members of etcd, so the servers log warnings.
             server.expect_log(".*")
         self.wait_for_replicas(self.servers, shards)
         self.pulse = Pulse()
@@ -304,9 +304,9 @@ class ClusterLoadTest(ClusterTest):
         self.assertEqual(late, [], f"the new leader acknowledged first at {first}")
 
     def check_present(self):
-        """Checks that the cluster has all writes that were acknowledged after the last check.
+        """Checks that the cluster has all writes that were acknowledged since the previous check.
         Skips the writes that a leader may not have replicated before it died. Returns the number of
-        writes that were acknowledged after the last check.
+        writes that were acknowledged since the previous check.
         """
         total = 0
         for lane in range(SHARDS):

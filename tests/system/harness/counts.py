@@ -4,8 +4,8 @@ override them.
 
 If BLOOMERY_TIER is `long`, tests use the column `long`, else the column `default`, which is for the
 test run of every change. BLOOMERY_NAME=n overrides the count NAME. A server with a sanitizer is
-many times slower. So its tests use the column `sanitized` where a row has one, and in the tier
-`long` the column `default`.
+many times slower, so its tests use smaller counts. In the tier `long` these are in the column
+`default`. Otherwise they are in the column `sanitized`, or in `default` if that is empty.
 """
 
 import dataclasses

@@ -56,7 +56,7 @@ def suspend(pid):
 
 def _is_stopped(pid):
     stats = pathlib.Path(f"/proc/{pid}/task").glob("*/stat")
-    with contextlib.suppress(OSError):  # The file of a thread that has just ended is unreadable.
+    with contextlib.suppress(OSError):  # The read fails for a thread that has just ended.
         return all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in stats)
     return False
 

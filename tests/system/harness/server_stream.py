@@ -41,9 +41,9 @@ FIXED = {
     b"socket-mark-id", b"supervised", b"syslog-enabled", b"syslog-facility", b"syslog-ident",
     b"tcp-backlog", b"unixsocket", b"unixsocketperm",
 }  # fmt: skip
-# Commands to which next() adds no wrong last word, and from which it removes no word. COMMAND
-# without a subcommand would list all commands. CONFIG SET has random values already. If Redis
-# rejects the last word of HELLO, it may have executed earlier words.
+# Commands that next() must not make wrong by adding a word or removing the last word. COMMAND
+# without its subcommand would list all commands. CONFIG SET already has random values. If the last
+# word of HELLO is wrong, Redis may have applied the earlier words before it rejects the command.
 UNSPOILT = {b"COMMAND", b"CONFIG", b"SWAPDB", b"HELLO"}
 
 

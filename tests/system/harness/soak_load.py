@@ -34,7 +34,7 @@ class Gate:
         self.waiting.discard(load)
 
     def close(self, loads, timeout_s=180):
-        """Returns when no load is inside a round."""
+        """Prevents further rounds, and waits until every load has finished its present round."""
         self.open.clear()
         wait_until(
             lambda: all(load in self.waiting or not load.is_alive() for load in loads),
@@ -220,8 +220,8 @@ class Clients(Load):
 
 
 class BackgroundTasks(Load):
-    """In each round saves, rewrites the log, cuts the replica's link, or forces a full sync. Then
-    waits one second.
+    """A load that disturbs the servers. Each round runs BGSAVE, rewrites the append log, cuts the
+    replica's link or forces a full sync. After that it waits one second.
     """
 
     def __init__(self, server, gate, replica):

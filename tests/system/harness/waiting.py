@@ -35,9 +35,9 @@ def wait_until_loaded(connection):
 
 
 def let_time_pass(seconds, why):
-    """Sleeps, because time is the subject of the test. `why` says what may happen meanwhile.
+    """Sleeps, because the test is about time. `why` says what may happen during the sleep.
 
-    REQUIRES: the test's later assertions also hold if far more time has passed.
+    REQUIRES: the test's later assertions also hold if the sleep lasts far longer than `seconds`.
     """
     assert why
     time.sleep(max(0.0, seconds))

@@ -317,7 +317,7 @@ class Writer:
         return missing
 
     def find_prefix(self, actual, least):
-        """Returns the length of the longest prefix of writes that explains the values `actual`."""
+        """Returns the greatest n for which the first n writes give the values `actual`."""
         model = Model(self.base.values)
         keys = self.all_keys()
         wrong = {k for k in keys if not fits(model.values.get(k), actual.get(k))}
@@ -411,7 +411,8 @@ class Observer:
         connection.send(encode("INCR", self.KEY) + encode("GET", self.KEY))
         replies = [connection.read_reply()[0] for _ in range(2)]
         with self.mutex:
-            # While writes to the append log fail, the server may still lose a value that was read.
+            # INCR fails while the append log cannot be written. The server may still lose the
+            # value that GET returns, so this value is not recorded.
             if isinstance(replies[0], ErrorReply):
                 self.sent -= not is_uncertain(replies[0])
             else:

@@ -16,7 +16,7 @@ from harness.browser import BrowserTest
 from harness.waiting import let_time_pass, pace
 
 SCREENSHOTS = pathlib.Path(os.environ.get("BLOOMERY_SCREENSHOTS", ROOT / "build" / "screenshots"))
-# Seconds of load before the pictures of scripts/screenshots.sh.
+# Seconds for which the test runs a load before it takes the screenshots.
 LOAD_S = int(os.environ.get("BLOOMERY_SCREENSHOTS_LOAD_S", "0"))
 KINDS = {"plain": [], "deletable": ["DELETABLE"], "windowed": ["WINDOW"]}
 # Inputs of the planner page: error rate, capacity, kind, and the window in seconds (default 86400).

@@ -154,8 +154,8 @@ class ModelReplicaTest(ForeignReplicaTest):
         self.follow(own, self.leader.port)
         self.wait_for_link(own)
         rng = random.Random(seed_from_environment())
-        # The key has the name of an option of BF.RESERVE, so RedisBloom would take it for the
-        # option.
+        # The key's name is EXPANSION, which is also an option of BF.RESERVE. RedisBloom would parse
+        # such a key as the option.
         client.call("BF.RESERVE", "EXPANSION", "0.01", 10)
         for command in self.random_commands(rng, 400):
             client.call(*command)

@@ -67,8 +67,8 @@ class LogPositionTest(ReplicaTest):
         causes at the leader.
         """
         before = self.syncs()
-        # A batch may be written to the log before the replica has applied all commands of the
-        # batch. Then the position of the batch is written to the log later.
+        # The replica may log a batch before it has applied all commands of the batch. In this case
+        # it logs the position of the batch later, so the test waits for the position.
         wait_until(
             lambda: LAST_POSITION.search(self.newest_log(self.replica).read_bytes()),
             "the last command has a position",

@@ -34,7 +34,7 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
         return leader, replica
 
     def check_promoted(self, replica, vendor):
-        """Promotes the replica, and checks that a filter of the vendor's layout can still grow."""
+        """Promotes the replica. Checks that a filter with the layout of `vendor` can still grow."""
         self.assertEqual(replica.call("REPLICAOF", "NO", "ONE"), b"OK")
         replica.call("SELECT", "0")
         for number in range(200, 1000):

@@ -31,8 +31,8 @@ WRITER_SCRIPT = SCRIPTS / "sentinel_writer.cjs"
 # Name of a filter to which the writers add, if the server has filters.
 FILTER = None if SERVER_IS_REDIS else "seen"
 LAG_MAX_S = 2
-# min-replicas-max-lag may be exceeded by this time, because replicas acknowledge once a second and
-# the leader checks once a second.
+# After the network cut, a leader may accept writes for min-replicas-max-lag and this many seconds.
+# The reason is that replicas acknowledge once a second, and the leader checks once a second.
 LAG_TOLERANCE_S = 2
 
 

@@ -56,8 +56,8 @@ class TlsReplicationTest(ReplicaTest):
         # After a cut of the link, the replica continues the stream without a full sync.
         leader.call("CLIENT", "KILL", "TYPE", "replica")
         leader.call("SET", "after", "the cut")
-        # The old link may have carried the write, so the test waits for the partial sync before it
-        # looks for the write.
+        # The write may reach the replica over the old link, which would prove nothing about the new
+        # link. So the test waits for the partial sync before it looks for the write.
         wait_until(lambda: info(leader, "stats")["sync_partial_ok"] == "1")
         wait_until(lambda: replica.call("GET", "after") == b"the cut")
         self.assertEqual(info(leader, "stats")["sync_full"], "1")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Compares ACL rules, decisions and categories with redis-server. Also tests the users of the
-configuration file, and the user of a replica.
+configuration file, and the rights that a replica's `masteruser` needs.
 """
 
 import random

@@ -125,7 +125,7 @@ TEST_F(ArrayMemoryTest, OnlyArraysVisibleToAChildAreKept) {
   memory_.unmap(amid, kArrayBytes);
   memory_.unmap(old, kArrayBytes);
   EXPECT_EQ(memory_.kept_bytes(), 2 * kArrayBytes);
-  // A child forked now sees neither of the freed arrays, but it sees the present ones.
+  // A child forked now cannot read the freed arrays, but can read the arrays that are mapped now.
   char* const middle = touched();
   auto second = std::make_unique<ArrayMemory::ChildGuard>(memory_);
   second->finish_fork();

@@ -252,7 +252,7 @@ TEST(BitArrayTest, FreedArrayReturnsItsMemory) {
   EXPECT_EQ(array_bytes(), before_bytes);
 }
 
-// True if a child that is already forked still finds word 17 unchanged after `change`.
+// Forks a child, then calls `change`. Returns true if the child still sees word 17 unchanged.
 template <class BeforeInChild, class Change>
 bool child_sees_no_change(BitArray& array, BeforeInChild&& before, Change&& change) {
   std::array<int, 2> ready{};

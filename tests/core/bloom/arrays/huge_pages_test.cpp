@@ -49,7 +49,7 @@ class HugePagesTest : public testing::Test {
     }
   }
 
-  std::vector<char*> asked_;  // the pieces that were passed to the function
+  std::vector<char*> asked_;  // the pieces that step() tried to collapse
   std::function<int(char*)> on_collapse_ = [](char*) { return 0; };
   HugePages pages_{[this](void* piece, size_t size_bytes) {
     EXPECT_EQ(size_bytes, kPiece);

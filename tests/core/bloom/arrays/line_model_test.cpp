@@ -20,9 +20,10 @@ TEST(LineModelTest, SmallestCasesEqualExactCounts) {
   // The two bits of an item coincide once in 512 cases. Both probes must find a set bit.
   const double two = (511.0 / 512 * 4 + 1.0 / 512) / (512.0 * 512);
   EXPECT_NEAR((LineModel{1, 1, 2}.error_rate(1)), two, 1e-13);
-  // Two lookups of one bit in a single line equal one lookup of two bits.
+  // An item may select the only line twice, with one bit each time. The error rate is then the same
+  // as with two bits in one selection.
   EXPECT_NEAR((LineModel{1, 2, 1}.error_rate(1)), two, 1e-13);
-  // With two lines, a probe reads the item's line in half of the cases.
+  // If the array has two lines, half of all lookups read the line of the added item.
   EXPECT_NEAR((LineModel{2, 1, 1}.error_rate(1)), 0.5 / 512, 1e-15);
   EXPECT_EQ((LineModel{2, 1, 1}.error_rate(0)), 0.0);
 }
@@ -40,7 +41,7 @@ void each_random_bit(const LineModel& model, size_t start, std::mt19937_64& rand
     }
     return;
   }
-  // Choose a random rotation of the base set of lanes, and one random bit in each of its lanes.
+  // Rotates the base set of lanes at random, and chooses a random bit in each lane of the result.
   const unsigned set = lane_set(model.bits_per_line, unsigned(random() % kLanes));
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     if ((set >> lane & 1) != 0) function(start + lane * kLaneBits + random() % kLaneBits);

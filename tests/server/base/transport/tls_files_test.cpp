@@ -85,7 +85,7 @@ TEST_F(TlsFilesTest, ADirectoryIsReadWhenAHandshakeAsks) {
   EXPECT_FALSE(trusts());
   std::filesystem::copy_file(authority_.certificate_file(), hashed_path());
   EXPECT_TRUE(trusts());
-  // The certificate store retains an authority once it has been read.
+  // OpenSSL's certificate store keeps an authority that it has read, even if the file is removed.
   std::filesystem::remove(hashed_path());
   EXPECT_TRUE(trusts());
 }

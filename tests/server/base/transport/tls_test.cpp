@@ -58,7 +58,8 @@ TEST_F(TlsTest, FollowsItsOptionsFromTheStart) {
   EXPECT_NE(tls.server_context(), nullptr);
   EXPECT_FALSE(config.set(std::vector<NamedValue>{{"tls-ciphers", "none-such"}}));
   EXPECT_NE(tls.server_context(), nullptr);
-  // follow() applies the options with which a Tls was created, and returns an error if it cannot.
+  // follow() first applies the options that the Tls got from its Config. It must report an error,
+  // because a TLS port is set without a certificate.
   Config later;
   set_option(later, OptionId::kTlsPort, "1");
   EXPECT_EQ(Tls(later).follow().error().message, kTlsNotConfigured);
@@ -84,8 +85,8 @@ TEST_F(TlsTest, TheSameNameAgainReadsTheFileAgain) {
 TEST_F(TlsTest, ABadFileChangesNothing) {
   ASSERT_TRUE(turn_on());
   const auto before = tls_.server_context();
-  // renew() replaces the key file by an encrypted key, which cannot be loaded without a password.
-  // The second change names a certificate file that does not exist. Both changes must fail.
+  // Two changes of options must fail. The first fails because renew() has encrypted the key file,
+  // and no password is configured. The second names a certificate file that does not exist.
   identity_.renew("secret");
   EXPECT_FALSE(set({{"tls-cert-file", identity_.certificate_file()}}));
   EXPECT_FALSE(set({{"tls-cert-file", "absent"}, {"tls-auth-clients", "yes"}}));

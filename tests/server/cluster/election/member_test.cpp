@@ -129,8 +129,9 @@ TEST_F(MemberTest, OlderTopologyConfirmsNothing) {
   EXPECT_EQ(member_->topology_fault(), TopologyFault::kOlder);
   EXPECT_EQ(member_->topology().revision, 11U);
   EXPECT_TRUE(member_->leads());
-  // An older topology does not renew the leader's permit to serve writes. So the leader asks its
-  // replicas to promise that they start no takeover, as if etcd were unreachable.
+  // If a read of etcd returns an older topology, the read does not renew the leader's permit to
+  // serve writes. So the leader asks its replicas to promise that they start no takeover, as if
+  // etcd were unreachable.
   for (int i = 0; i < 5; ++i) pass(kTimes.ask_us);
   EXPECT_FALSE(all<AskPromise>().empty());
 }

@@ -303,8 +303,8 @@ TEST_F(ClientTrackingRequestsTest, FiguresAndLettersFollow) {
     for (std::string line; std::getline(lines, line);) {
       if (line.starts_with("tracking_")) text += line.substr(line.find(':') + 1, 1);
     }
-    // The first digits of tracking_clients, tracking_total_keys, tracking_total_items and
-    // tracking_total_prefixes.
+    // The text has four digits, the first digit of each of these fields: tracking_clients,
+    // tracking_total_keys, tracking_total_items and tracking_total_prefixes.
     return text;
   };
   EXPECT_EQ(figures(), "0000");

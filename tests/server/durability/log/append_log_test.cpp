@@ -258,9 +258,9 @@ TEST_F(AppendLogTest, AlwaysALogThatFailsIsTheLogsThreads) {
   EXPECT_EQ(disk_.operation_count(), 0U);
 }
 
-// As on I/O threads, a client whose reply waits for the log checks again only when it is notified.
-// The log has no thread of its own here, because that thread could make up for a missing
-// notification.
+// Like an I/O thread, each thread of this test checks its waiting replies only after a
+// notification. The log has no thread of its own here, because the work of that thread could hide a
+// missing notification.
 TEST_F(AppendLogTest, ThreadIsNotifiedOfAnotherThreadsSync) {
   constexpr int kThreads = 4;
   constexpr int kWrites = support::rounds(3000, 300);
@@ -304,8 +304,8 @@ TEST_F(AppendLogTest, ThreadIsNotifiedOfAnotherThreadsSync) {
   EXPECT_EQ(forgotten, 0);
 }
 
-// Several threads write repeatedly, each for one client. A thread need not wake the log's thread if
-// a later writer will. But each thread must get its reply even if no later writer follows.
+// Several threads write repeatedly, each for one client. A thread may rely on a later writer to
+// wake the log's thread. But each thread must get its reply even if no later writer follows.
 TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
   constexpr int kClients = 4;
   constexpr int kWrites = 300;

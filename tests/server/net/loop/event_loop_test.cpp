@@ -122,8 +122,8 @@ TEST_F(EventLoopSocketsTest, OneClientAloneIsNotAskedForAgain) {
   };
   first_.make_ready();
   loop_.run();
-  // The posted function `p` may run after one further poll, because Asio may already have planned
-  // that poll.
+  // One further poll may precede the posted function `p`, because Asio may already have queued that
+  // poll.
   EXPECT_LE(seen_.find('p'), seen_.find("1.1.1.1.")) << seen_;
 }
 

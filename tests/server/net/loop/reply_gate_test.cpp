@@ -202,8 +202,8 @@ TEST_F(ReplyGateTest, DroppedRepliesAreNotSent) {
   EXPECT_EQ(gate_.fresh(), "");
   log_.is_failing = true;
   log_.end = 5;
-  // The dropped reply belonged to the only write. So the reply "b", which is to a read, must not
-  // wait for the log.
+  // The only write was the command whose reply was dropped. The reply "b" is the reply to a read,
+  // so it must not wait for the log.
   reply(two_, "b");
   gate_.end_round();
   EXPECT_EQ(one_->sent, "a");

@@ -24,7 +24,8 @@ class ForeignLeaderTest : public ReplicaFixture {
  protected:
   using Words = std::vector<std::string>;
 
-  // Returns the content of the append log file of this vendor whose name ends with `ending`.
+  // Returns the content of an append log file that the vendor's server wrote. The file's name ends
+  // with `ending`.
   static std::string read_log(const std::string& vendor, const std::string& folder,
                               std::string_view ending) {
     const std::string name = vendor + "/" + folder + "/appendonlydir";
@@ -126,8 +127,8 @@ INSTANTIATE_TEST_SUITE_P(Vendors, ForeignSnapshotTest,
 class ForeignStreamTest : public ForeignLeaderTest,
                           public ::testing::WithParamInterface<std::string> {
  protected:
-  // Receives an append log file as a replication stream. The file has no preamble, so it contains
-  // the commands that the server sent to its replicas.
+  // Receives an append log file as a replication stream. This is possible because the file has no
+  // RDB preamble: it consists of the same commands that the server sent to its replicas.
   void take_stream() {
     const std::string stream =
         read_log(GetParam(), "aof-preamble-no-live", "appendonly.aof.1.incr.aof");

@@ -255,7 +255,7 @@ TEST_F(RestoredNodeTest, ReplicaContinues) {
 
 TEST_F(RestoredNodeTest, ReplicaWithChangesNeedsAFullSync) {
   restore();
-  change();  // simulates, for example, a key that expires before the node has a role
+  change();  // for example, a key may expire before the node has a role
   EXPECT_TRUE(replication_.has_diverged()) << "a snapshot names no position";
   become_replica();
   EXPECT_TRUE(replication_.has_diverged());

@@ -116,7 +116,7 @@ TEST_F(CommandRulesTest, TheTextMakesTheSameRules) {
       "+@all",   "-@all",     "+@read",    "-@read",  "+@write", "+@slow",      "-@slow", "+@admin",
       "-@admin", "+get",      "-get",      "+config", "-config", "+config|get", "+ping",  "-ping",
       "+select", "+select|0", "+select|1", "-select", "+ping|x", "-config|get"};
-  std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): the same rules each time
+  std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): every run must test the same rules
   for (int round = 0; round < 500; ++round) {
     rules_.deny_all();
     for (size_t i = random() % 9; i > 0; --i) ASSERT_EQ(apply(rules[random() % rules.size()]), "");

@@ -41,8 +41,8 @@ TEST_F(SelectorTest, TwoPatternsDoNotAddUp) {
   ASSERT_EQ(apply("%R~a*"), "");
   ASSERT_EQ(apply("%W~*b"), "");
   EXPECT_FALSE(selector_.allows_key("ab", kReadWrite));
-  // The pattern "a*" was added for reads before and is now added for writes. The selector then
-  // keeps it as one pattern for reads and writes.
+  // The selector already has the pattern "a*" for reads. A rule that adds "a*" for writes changes
+  // this pattern to one for reads and writes.
   ASSERT_EQ(apply("%W~a*"), "");
   EXPECT_TRUE(selector_.allows_key("ab", kReadWrite));
   EXPECT_EQ(selector_.key_text(), "~a* %W~*b");

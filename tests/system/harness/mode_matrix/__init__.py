@@ -89,9 +89,9 @@ def refusal_of(cell):
 
 
 def choose_cells(strength, rng, parameters=PARAMETERS, rules=RULES):
-    """Returns cells: for each choice of `strength` parameters, every combination of their values is
-    in a cell. Adds one cell for each combination that a Refused rule names. A rejected event may
-    end early, so such a cell does not count as a test of other combinations.
+    """Returns cells to test. For each choice of `strength` parameters, every allowed combination of
+    their values is in at least one cell. Each combination that a Refused rule names gets a separate
+    cell. Its event is rejected and may end early, so the cell tests no other combination.
     """
     names = [list(values) for values in parameters.values()]
     array = covering_array(names, strength, rng, lambda row: not rules_of(Cell(*row), rules))

@@ -32,7 +32,7 @@ def suspend_child(node, command, end):
     while True:
         before = ended()
         node.operator.run(command)
-        # The server may reply before it forks the child.
+        # The server may reply to the command before it forks the child.
         wait_until(lambda: node.server.children() or ended() > before, f"the child of {command}")
         if stopped := node.server.suspend_children():
             return stopped[0]
@@ -166,7 +166,7 @@ class SigtermWhileLoading(Event):
             commands *= 2
 
     def lengthen_log(self, node, commands):
-        """Appends commands to the log that are short, but slow to replay."""
+        """Makes the log longer by commands that have few bytes but take long to replay."""
         for _ in range(commands):
             node.operator.run("BITOP", "NOT", BALLAST, BALLAST)
 
