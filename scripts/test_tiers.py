@@ -117,8 +117,8 @@ class Run:
         return self.finish_tests(Tests(preset, name, *options, jobs=jobs, environment=environment))
 
     def finish_tests(self, tests):
-        """Waits until a started run of ctest has ended, and counts its tests. The wait counts
-        as a part of the tier, with its own duration. Returns the report of the tests."""
+        """Waits until a started run of ctest has ended, and returns the report of its tests.
+        Adds the number of tests to the tier's total. The wait is a part of the tier."""
         with self.part(tests.name):
             try:
                 report = tests.wait()

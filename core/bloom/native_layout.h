@@ -34,7 +34,8 @@ class SolvedSizes {
     double memory_slack = 0;
     bool operator==(const Key&) const = default;
   };
-  // Returns the cached geometry of the key. If there is none, calls solve() and caches its result.
+  // Returns the geometry that is cached for these parameters. If none is cached, calls solve() and
+  // caches its result.
   template <class Solve>
   const std::optional<Geometry>& find(const Key& key, Solve&& solve) {
     constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15;

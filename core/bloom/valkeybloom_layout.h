@@ -2,7 +2,7 @@
 //
 // ValkeyBloomLayout: sizes and probes of valkey-bloom's filters, bit for bit.
 //
-// Invariants: bit_count is a multiple of 8, and the modulus of every probe.
+// Invariants: bit_count is a multiple of 8. Every probe position is taken modulo bit_count.
 // Thread safety: check() calls may run in parallel; mark() needs exclusive access to the array.
 // Source: docs/bloom_math.md, "The valkey-bloom layout".
 #pragma once

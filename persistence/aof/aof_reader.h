@@ -16,8 +16,8 @@
 // a block. It begins at the last checksum line or at the start of a block. A power cut leaves a
 // hole if a block was not written yet but a later block was.
 //
-// Invariants: a damaged file yields no command. The commands of replay_aof() depend on the bytes of
-// the valid prefix only. Each pass uses the memory of one AofLexer.
+// Invariants: no command of a damaged file is replayed. The commands that replay_aof() passes on
+// depend only on the bytes of the valid prefix. Reading a file needs the memory of one AofLexer.
 // Thread safety: none; different files may be read in parallel.
 // Source: docs/formats.md, "Append log".
 #pragma once

@@ -160,7 +160,7 @@ struct EtcdCalls::Running {
   size_t member = 0;
   std::string token;  // the token with which the call was sent
 
-  // True if the call was sent, and no reply has shown that etcd refused it without executing it.
+  // True if etcd may have executed the call: it was sent, and no reply shows that etcd rejected it.
   bool sent = false;
 
   // True after the call has requested a new token. A call requests at most one.

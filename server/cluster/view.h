@@ -26,8 +26,9 @@ class View {
  public:
   // Creates a view without a topology.
   explicit View(std::string own_id);
-  // `alive` lists the ids of the nodes whose lease in etcd has not expired. `fault` is the fault
-  // that was found in etcd's present topology. REQUIRES: check_topology() accepts version.topology.
+  // `alive` lists the ids of the nodes whose lease in etcd has not expired. `version.topology`
+  // is the last valid topology. If etcd's present topology is invalid, `fault` is its fault.
+  // REQUIRES: check_topology() accepts version.topology.
   View(std::string own_id, TopologyVersion version, std::vector<std::string> alive,
        TopologyFault fault = TopologyFault::kNone);
   // Returns a view in which this server alone owns all slots. The node has no address in the view:

@@ -99,8 +99,8 @@ uint64_t Eviction::obtainable_bytes() const {
   if (policy() == EvictionPolicy::kNoEviction || is_held_back()) return 0;
   if (databases(parts_.clock.monotonic_us(), true)->empty()) return 0;
   // While used memory exceeds the limit by more than an eighth of the limit, only small allocations
-  // are accepted. They are harmless, because any command may add a string of that size without
-  // asking for room.
+  // are accepted. Rejecting them would protect nothing, because any command may store a string
+  // of that size without a check of the memory.
   constexpr uint64_t kPartInDebt = 8;
   constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
   if (excess_bytes(0) > limit / kPartInDebt) return kSmallBytes;

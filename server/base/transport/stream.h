@@ -3,9 +3,9 @@
 // Stream: receives and sends a peer's bytes without blocking. A connection accesses its socket only
 // through a Stream. SocketStream transfers plain bytes; TlsStream encrypts them.
 //
-// Invariants: after close(), or once broken, nothing is received and nothing sent. After receive(),
-// the stream holds no bytes that it could return before the descriptor is readable again. So a
-// caller that waits for the descriptor misses nothing.
+// Invariants: after close(), or after the stream has broken, it neither receives nor sends bytes.
+// receive() leaves no bytes in the stream that another receive() could return at once. So a caller
+// may wait until the descriptor is readable, and misses nothing.
 // Thread safety: a Stream is not thread-safe, unless its class states otherwise.
 // Source: recv(2), readv(2), send(2).
 #pragma once

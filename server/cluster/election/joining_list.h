@@ -29,10 +29,10 @@ class JoiningList {
   // Returns the joining members. Replies to writes must wait for the acknowledgements of these
   // members, too.
   std::vector<std::string> ids() const;
-  // Returns the list of members in sync that the leader can write now. It is `wanted`, the list
-  // that the leader wants, without new members that have not acknowledged enough of the stream yet.
-  // `tick` is the serial number of `facts`. Before the owner collects the next ReplicationFacts, it
-  // must make replies wait for the members of ids().
+  // Returns the list of members in sync that the leader may write to etcd now. It is `wanted`
+  // without the new members that have not yet acknowledged enough of the stream. `tick` is the
+  // serial number of `facts`. After each call, the owner must make replies wait for the members of
+  // ids(), before it collects the next ReplicationFacts.
   std::vector<std::string> step(const Shard& shard, std::vector<std::string> wanted,
                                 const ReplicationFacts& facts, uint64_t tick);
 

@@ -85,8 +85,9 @@ bool ForeignReplicas::take_unheld_filters() {
   return any;
 }
 
-// A filter is counted before the command that creates it is journalled. This is safe for a foreign
-// replica that is attached in between: its snapshot waits for the command to end.
+// A filter is counted before the command that creates it is journalled. A foreign
+// replica may be attached between these two steps. This is safe, because its snapshot waits for the
+// end of the command, and so contains the filter.
 bool ForeignReplicas::take_own_words(uint64_t stream_end) {
   const uint64_t count = state_.own_words.load(std::memory_order_acquire);
   const bool has_unheld = take_unheld_filters();

@@ -53,8 +53,8 @@ std::string quote_if_misread(const std::string& word) {
   return is_read_as_it_is ? word : quote_word(word);
 }
 
-// `fault` starts with the number of the invalid line in `user_lines`, counted from 1. As for other
-// lines of the configuration, only the first error is reported.
+// `fault` starts with the number of the invalid line in `user_lines`, counted from 1. Only
+// the first error is reported, as it is for all other lines of the configuration.
 core::Error user_line_error(std::span<const Directive> user_lines, std::string_view fault) {
   const size_t colon = std::min(fault.find(':'), fault.size());
   const auto number = static_cast<size_t>(core::parse_int64(fault.substr(0, colon)).value_or(1));

@@ -38,7 +38,7 @@ struct Message {
   SubscriptionKind kind;
   std::string name;  // name of the subscription; for a pattern it is the pattern, not the channel
   std::string head;
-  // Payload, and the end of the bulk string that the head began.
+  // The payload, and the CRLF that ends its bulk string. The head has the beginning of that string.
   std::shared_ptr<const std::string> payload;
 
   size_t size_bytes() const { return 1 + head.size() + payload->size(); }

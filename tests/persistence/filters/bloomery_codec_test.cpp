@@ -97,8 +97,8 @@ std::string with_features(uint64_t features) {
   fields.real_number(parameters.tightening_ratio);
   fields.unsigned_number(features);
   const std::string plain = value_of(*filter);
-  // After the tightening ratio, the bytes equal those of the same filter encoded without feature
-  // bits.
+  // The bytes that follow the tightening ratio equal those of the same filter encoded without
+  // feature bits.
   const std::string head = [&] {
     std::string text;
     ByteWriter out(text);

@@ -87,8 +87,8 @@ class CommandTableTest(ServerTest):
         return {name: (ours[name], theirs[name]) for name in sorted(shared)}
 
     def newer_than_the_oracle(self):
-        """Returns our commands that Redis added after the version of the redis-server to compare
-        with.
+        """Returns the commands of our server that this redis-server lacks, because a later version
+        of Redis added them.
         """
         connection = self.server.connect()
         self.addCleanup(connection.close)

@@ -175,7 +175,8 @@ class ClusterLoadTest(ClusterTest):
             shards, 1, *options, members=members, network=network, timeout_ms=timeout_ms
         )
         for server in self.servers:
-            # The tests cut off leaders and members of etcd, so the servers log warnings.
+            # The tests cut shard leaders and etcd members off the network, so the servers log
+            # warnings.
             server.expect_log(".*")
         self.wait_for_replicas(self.servers, shards)
         self.pulse = Pulse()

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Replays the steps of .github/workflows/ci.yml, as far as a machine without GitHub and Docker can.
 
-Two steps differ from the workflow's, because the CI has compiled the sources already. The build
-prints its commands, and the release packs the existing build. tests/scripts/workflow_test.py checks
-the arguments of all steps.
+Two steps differ from the workflow's, because the sources are already compiled when this test runs.
+The build step only prints its commands. The release step packs the existing build.
+tests/scripts/workflow_test.py checks the arguments of all steps.
 """
 
 import os

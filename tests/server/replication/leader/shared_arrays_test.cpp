@@ -65,8 +65,9 @@ class SharedArrays : public LeaderFixture {
   }
 };
 
-// The journal contains the command COPY itself. A replica copies the filter of its snapshot, so
-// this filter must not have bits of later items.
+// The journal contains the command COPY, not the copied filter. A replica executes it on the filter
+// that it has loaded from the snapshot. So the snapshot must not contain bits of items that were
+// added after the snapshot began.
 TEST_F(SharedArrays, SnapshotHoldsNothingThatALaterCopyLacks) {
   Remote peer(*this);
   const std::string begun = begin_snapshot(peer);
