@@ -10,8 +10,8 @@
 // Invariants: memory holds one value at a time. The new file gets its name only when it is complete
 // and on the disk; after an error no file of this process is left. A key keeps its expiry. A key
 // that has already expired is written, too.
-// Thread safety: any thread may call the functions, which share no state. Two exports must not write
-// the same file at the same time.
+// Thread safety: any thread may call the functions, which share no state. Two exports must not
+// write the same file at the same time.
 // Source: docs/moving_out.md.
 #pragma once
 
