@@ -8,7 +8,8 @@ Usage: check_docs.py [--root DIR] [--external]
 
 Rules: links lead to existing files and headings. A path of this tree in backticks exists. A word
 with the form of a server option is in docs/configuration.md, which lists all options. A section
-with measured figures names the command that prints the figures.
+with measured figures names the command that prints the figures. README.md has at most 130 lines and
+1,100 words.
 """
 
 import argparse
@@ -53,6 +54,8 @@ PATH = re.compile(
     r"^(?:bench|conf|core|docs|persistence|protocol|scripts|server|tests)/[^*?<>{}\[\]…]*$"
 )
 UNIT_SUFFIXES = ("", ".h", ".cpp")
+README_LINES_MAX = 130
+README_WORDS_MAX = 1_100
 # Matches figures that only a measurement can give: nanoseconds, ratios, bits per item. Sizes and
 # percentages are not matched, because they may be limits.
 FIGURE = re.compile(
@@ -199,6 +202,16 @@ class Pages:
             if path.name != "configuration.md":
                 self.check_options(path, options)
             self.check_figures(path)
+            if path.name == "README.md":
+                self.check_size(path)
+
+    def check_size(self, path):
+        text = self.texts[path]
+        lines, words = text.count("\n"), len(text.split())
+        if lines > README_LINES_MAX or words > README_WORDS_MAX:
+            self.report(path, len(text),
+                        f"{lines} lines and {words} words; {README_LINES_MAX} lines and "
+                        f"{README_WORDS_MAX} words are allowed")  # fmt: skip
 
 
 def main():

@@ -67,6 +67,12 @@ class CheckDocsTest(unittest.TestCase):
         self.assert_problem("`core/unit`\n", "`core/unit` names no file of this tree")
         self.assert_problem("`server/unit.h.cpp`\n", "names no file of this tree")
 
+    def test_size_of_readme(self):
+        self.assertEqual(self.problems("a line\n" * 130), [])
+        self.assert_problem("a line\n" * 131, "131 lines and 262 words")
+        self.assertEqual(self.problems("word " * 1_100), [])
+        self.assert_problem("word " * 1_101, "0 lines and 1101 words")
+
     def test_external_links_are_only_listed(self):
         self.write("README.md", "[x](https://nowhere.example/a)\n")
         pages = check_docs.Pages(self.root)
