@@ -300,9 +300,9 @@ void print_contestant(const Contestant<Filter>& contestant, uint64_t items, doub
 }
 
 // Prints how many times faster the native layout is than the classic filter. There is one column
-// for each operation and each way to call the classic filter. In the first row, the native filter
-// is called in the same way. In the second row, the native filter is always called in batches, as
-// in this server. Other servers process items one by one.
+// for each operation and each way to call the classic filter. For the first row, the native filter
+// is called in the same way as the classic filter. For the second row, the native filter is always
+// called in batches, as in this server. Other servers process items one by one.
 void print_ratios(const Figures& native, const Figures& classic) {
   for (const bool against_batches : {false, true}) {
     fmt::print("       {:<43}", against_batches ? "classic / native batch" : "classic / native");

@@ -134,8 +134,8 @@ void measure_residue(uint64_t capacity) {
   }
 }
 
-// Prints the bits per item of a filter that is sized for its items. A filter with a window is
-// measured with all its generations.
+// Prints the bits per item of a filter that has as many items as its capacity. For a filter with a
+// window, counts the arrays of all its generations.
 void measure_memory(uint64_t capacity) {
   std::vector<Series> all = all_series();
   FilterParameters window;

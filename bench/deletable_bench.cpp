@@ -94,7 +94,8 @@ class Costs {
   std::vector<double> batch_ns_;
 };
 
-// Measures each kind of operation on a filter of `count` items, one slice (kSlices) at a time.
+// Measures each kind of operation on a filter of `count` items. The items are divided into kSlices
+// slices, and each slice is measured separately.
 class Timing {
  public:
   // The filter has room for `count` items and never grows, so its only layer gets the whole error

@@ -3,11 +3,13 @@
 """Runs engine_bench, and gives its figures to bench/goals.py.
 
 The figure growth/LAYERS/RATE/memory is the memory of a filter of LAYERS full layers, divided by
-the memory of such a filter in RedisBloom. The figures engine/MEMORY/ITEMS/RATE/add, .../found and
-.../absent are our time per item of a batch. Those that end with /found_singly and /absent_singly
-are for single lookups. Each time is divided by the best time of those configurations of Boost.Bloom
-that need at most MEMORY times our memory. They need a build with the headers of Boost.Bloom.
-scripts/bench.sh says how to add the headers.
+the memory of such a filter in RedisBloom.
+
+The figures engine/MEMORY/ITEMS/RATE/... compare our time with that of Boost.Bloom. The figures
+.../add, .../found and .../absent are times per item of a batch. The figures .../found_singly and
+.../absent_singly are times of single lookups. Each figure is our time, divided by the best time of
+the Boost.Bloom configurations that need at most MEMORY times our memory. The engine figures need a
+build with the headers of Boost.Bloom. scripts/bench.sh says how to add the headers.
 """
 import argparse
 import pathlib

@@ -3,7 +3,7 @@
 """Measures what huge pages do for big filters, in two sections.
 
 The section `cost` measures the server's CPU time per item of BF.MADD and BF.MEXISTS, for filters
-from 12 MB to 1 GB. It does so with `filter-huge-pages no` and with `auto`. The filters take turns.
+from 12 MB to 1 GB, with `filter-huge-pages no` and with `auto`. Each round measures every filter.
 The cost of a filter is its lowest cost of all rounds, because other processes can only raise a
 cost. The ratio of a filter is its cost divided by the cost of the filter of 12 MB.
 In the mode `auto` it also measures the time from the fill to the first huge page. Then a client
@@ -88,7 +88,7 @@ def fill(server, capacities):
 
 def await_collapse(server, capacities, figures):
     """Waits until the big arrays are in huge pages. Measures the longest PING of each second during
-    this time. Then measures the longest PING of each second for the same time without such moves.
+    this time. Then measures the same for an equally long time in which no array is moved.
     """
     filled_s = time.monotonic()
     # Smaller arrays stay in small pages, and so does the last part of each array.

@@ -12,9 +12,9 @@ is redis-server's CPU time per request, divided by that of this server. Where th
 limits the rate, only this column compares the servers. A peak is `used_memory_peak` of INFO minus
 maxmemory.
 
-More rows measure filters of this server at the memory limit. Some filters grow, some are windows
-that rotate, and some are made and deleted while a child process saves. Each row ends with `ok` or
-the goals that it missed. The exit status is 1 if a goal was missed.
+Further rows measure only this server, with filters at the memory limit. Some filters grow, some are
+windows that rotate, and some are made and deleted while a child process saves. Each row ends
+with `ok` or the goals that it missed. The exit status is 1 if a goal was missed.
 """
 import argparse
 import glob

@@ -94,8 +94,8 @@ def list_of_numbers(text):
 
 
 def mset_request(number):
-    """Returns an MSET that makes 256 of the keys which the load `keys` uses. The requests for
-    `number` from 0 to 16^3 - 1 make all 16^5 keys.
+    """Returns an MSET that creates 256 of the keys that hot_filter_load uses in its load `keys`.
+    The requests for `number` from 0 to 16^3 - 1 create all 16^5 keys.
     """
     head = [KEY_LETTERS[number >> shift & 15] for shift in (0, 4, 8)]
     words = []

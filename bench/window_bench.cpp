@@ -84,8 +84,8 @@ Figures measure(uint8_t generations, uint64_t count) {
   Figures figures;
   int64_t now_ms = 0;
   uint64_t added = 0;
-  // For each item: whether its add reported the item as new. An item that is not reported as new
-  // is a false positive.
+  // was_new[i] is true if the add of item i reported the item as new. All items are different, so
+  // an item that is not reported as new is a false positive.
   std::vector<bool> was_new;
   uint64_t turns = 0;
   double turn_ns = 0;

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Compares lookups in a windowed filter and in a plain filter of the same error rate and capacity.
 
-The window is a number of items, and all its generations are full. The command is BF.MEXISTS of
-absent items. The lookups alternate between the filters. Figures are the server's CPU time per item
-with one I/O thread, as medians of the rounds.
+The length of the window is a number of items, and all its generations are full. The command is
+BF.MEXISTS of absent items. The lookups alternate between the two filters. Each figure is the
+server's CPU time per item with one I/O thread, as the median of all rounds.
 """
 import argparse
 import socket

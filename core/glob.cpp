@@ -76,7 +76,7 @@ class GlobCompiler {
   Glob& glob_;
   std::string_view pattern_;
   size_t at_ = 0;
-  size_t run_begin_ = 0;  // start of the current run in elements_
+  size_t run_begin_ = 0;  // index in elements_ of the current run's first element
   uint32_t gap_ = 0;      // number of arbitrary characters before the current run
 };
 
@@ -157,8 +157,8 @@ void GlobCompiler::add(Glob::Element element) {
   }
 }
 
-// Ends the present run. A star precedes every run but the first; `is_last` means that no star
-// follows.
+// Ends the present run of elements, which began after the last star or at the start of the pattern.
+// `is_last` means that no star follows the run.
 void GlobCompiler::end_run(bool is_last) {
   auto& elements = glob_.elements_;
   Glob::Run run{.gap = gap_};

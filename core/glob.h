@@ -39,7 +39,7 @@ class Glob {
   // consists of sets. A pattern of 2 GiB or more matches nothing.
   explicit Glob(std::string_view pattern, LetterCase letter_case = LetterCase::kExact);
 
-  // Bytes of memory in addition to the object itself.
+  // Returns the bytes that the pattern has allocated. Does not count the Glob object itself.
   size_t memory_bytes() const {
     const size_t plain = plain_.capacity() == std::string().capacity() ? 0 : plain_.capacity() + 1;
     return plain + runs_.capacity() * sizeof(Run) + elements_.capacity() * sizeof(Element) +
@@ -122,8 +122,8 @@ class Glob {
   uint64_t head_mask_ = 0;
   // Minimum size of a text that matches a prefix pattern; kNoPrefix for any other pattern.
   size_t prefix_text_size_min_ = kNoPrefix;
-  // The runs are the parts of the pattern between its stars. A text matches only if its beginning
-  // matches the first run and, in a pattern with a star, its end matches the last run.
+  // Stars divide the pattern into these runs. The beginning of the text must match the first run.
+  // If the pattern has a star, the end of the text must match the last run.
   std::vector<Run> runs_;
   std::string plain_;  // the characters of all plain runs, concatenated
   std::vector<Element> elements_;

@@ -28,8 +28,8 @@ size_t next_capacity(const GrowingBlock& block, size_t needed_bytes);
 // the old and the new capacity.
 GrowingBlock resize(const GrowingBlock& block, size_t capacity_bytes, size_t kept_bytes);
 
-// Returns the size of all blocks that are mappings of their own, including their unused bytes. The
-// allocator does not count these bytes.
+// Returns the total size of the blocks that were allocated by mmap(), including their unused bytes.
+// The allocator does not count these bytes.
 uint64_t growing_block_mapped_bytes();
 
 }  // namespace core

@@ -21,8 +21,9 @@ namespace core {
 // Starts counting for the calling thread, including its earlier allocations. Must be called by each
 // thread whose allocations may outlive one command.
 void count_thread_heap();
-// Bytes in use, modulo 2^64. A counted thread may free bytes that an uncounted thread has
-// allocated. The sum can then wrap below 0.
+// Returns the bytes that counted threads have allocated, minus the bytes that they have freed,
+// modulo 2^64. Counted threads are those that have started counting (see count_thread_heap()). If
+// they free bytes that uncounted threads have allocated, the result can wrap below 0.
 uint64_t counted_heap_bytes();
 // Number of counted threads that are alive.
 size_t counted_thread_count();

@@ -36,7 +36,7 @@ using Words = std::span<const std::string_view>;
 // Appends the words as an array of bulk strings.
 void append_command(std::string& out, Words words);
 
-// StreamSink: receives the stream as it is produced, in whole commands and whole groups.
+// StreamSink: receives the stream as it is produced. A call never ends within a command or a Group.
 class StreamSink {
  public:
   virtual void append(std::string_view bytes) = 0;
@@ -173,7 +173,7 @@ class Journal {
   // The members that each append changes share one cache line. That line is often in another
   // processor's cache, so an append should transfer only one line.
   alignas(kCacheLine) core::keyspace::RwLock mutex_;  // this lock is held while a command is copied
-  std::string pending_;               // bytes that the log has not taken yet; guarded by mutex_
+  std::string pending_;               // bytes not passed to the log yet; guarded by mutex_
   uint64_t taken_ = 0;                // offset of pending_ in the stream; guarded by mutex_
   std::optional<unsigned> database_;  // database selected in the log; guarded by mutex_
   std::atomic<uint64_t> end_{0};

@@ -26,7 +26,7 @@ HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
 OPTION = re.compile(r"^(?:--)?([a-z][a-z0-9]*(?:[-.][a-z0-9]+)+|[a-z]+_[a-z_]+cpulist)$")
 # Words that look like an option of the server but are not.
 NOT_OPTIONS = {
-    # These words are names of fields in replies.
+    # Names of fields in replies.
     "qbuf-free", "entry-id", "timestamp-created", "timestamp-last-updated",
     # These words are names of programs, packages and libraries.
     "bloomery-server", "bloomery-cluster", "bloomery-docs", "redis-server", "redis-cli",
@@ -43,8 +43,8 @@ NOT_OPTIONS = {
     "bloomery-foreign-stream", "bloomery-ahead", "waiting-for-sync",
     "failover-in-progress", "down-after-milliseconds",
 }
-# Matches words that end like a file name. Such a word is not checked as an option: check_tree.py
-# checks whether the file exists.
+# Matches words that end like a file name. Such a word is not checked as an option, because
+# check_tree.py checks whether the file exists.
 FILE = re.compile(
     r"\.(?:aof|cc|conf|cpp|crt|deb|go|h|html|js|json|key|log|md|mjs|pem|py|rdb|sh|txt|yml)$"
 )

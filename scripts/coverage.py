@@ -216,7 +216,7 @@ def lower_folders(old, new):
 
 def compare(old, new):
     """Prints the lines that only `old` covers, and the folders whose line coverage is lower in
-    `new`. Returns whether there are no such folders.
+    `new`. Returns False if there is such a folder, else True.
     """
     for path, numbers in lost_lines(old, new).items():
         print(f"no longer covered: {path}: {format_ranges(numbers)}")

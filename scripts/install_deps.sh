@@ -80,7 +80,7 @@ fi
 
 # The packages of etcd, redis-server, redis-sentinel and Prometheus start services, but the tests
 # start these programs themselves. So the script creates a temporary policy-rc.d that exits with
-# 101. This status makes invoke-rc.d start no service. An existing policy-rc.d is kept.
+# status 101, which prevents invoke-rc.d from starting services. An existing policy-rc.d is kept.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
   trap '"${as_root[@]}" rm -f "$policy"' EXIT
@@ -141,7 +141,7 @@ fi
 echo "installing: ${missing[*]}"
 apt install --no-install-recommends "${missing[@]}" >/dev/null
 
-# Disables the services that this script has installed, so that they do not start at boot either.
+# Stops the services that this script has installed, and prevents their start at boot.
 for service in etcd redis-server redis-sentinel prometheus prometheus-redis-exporter; do
   if [[ " ${missing[*]} " == *" $service "* ]] && command -v systemctl >/dev/null; then
     "${as_root[@]}" systemctl disable --now "$service" >/dev/null 2>&1 || true

@@ -152,7 +152,7 @@ class Run:
 
 
 class Build:
-    """A build in a process of its own, which may run in parallel with tests.
+    """A build that runs in a separate process, so that it can run in parallel with tests.
 
     With `idle`, the build gets only processor time that no other process needs (SCHED_IDLE).
     """

@@ -53,7 +53,7 @@ make_root() { # arguments: Debian suite, options of debootstrap
   rm -rf "$root.new"
   debootstrap --variant=minbase "$@" "$suite" "$root.new" "$mirror" >"$folder/root.log" 2>&1 ||
     skip "debootstrap cannot make a root of $suite; see $folder/root.log"
-  echo '127.0.0.1 localhost' >"$root.new/etc/hosts"  # unit tests resolve this name
+  echo '127.0.0.1 localhost' >"$root.new/etc/hosts"  # unit tests resolve localhost
   mv "$root.new" "$root"
 }
 

@@ -52,7 +52,7 @@ ReplicationFacts ClusterHost::facts(const Shard* shard) {
   facts.log_works = !parts_.state.availability.has(Availability::kAppendLogFails);
   facts.keeps_log = parts_.config.flag(OptionId::kAppendOnly);
   // A node that led and then restarted without its data has lost the history of the epoch in which
-  // it led. Its position therefore does not use that epoch.
+  // it led. So the node must not report a position in that epoch.
   const bool has_led = facts.led_epoch != 0 && has_history;
   facts.position = {has_led ? facts.led_epoch : place.history_epoch.load(), offset};
   if (shard == nullptr) return facts;
@@ -96,8 +96,8 @@ void ClusterHost::follow(const Node& leader, uint64_t epoch) {
   auto& place = parts_.replication.cluster_place();
   place.epoch = epoch;
   const bool is_same = !parts_.replica_controller.follow(target, Locking::kTake);
-  // If the leader is the same and its link is up, the data also belong to this leader's history in
-  // the new epoch.
+  // If this node already followed this leader and the link is up, the node's data also belong to
+  // the leader's history in the new epoch.
   if (is_same && parts_.replication.link_is_up()) place.history_epoch = epoch;
 }
 

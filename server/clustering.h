@@ -64,8 +64,8 @@ class Clustering {
   // Prepares the mode that `cluster-enabled` selects. If the cluster is not emulated, sets `member`
   // to the queue of this node's Member. Errors: why the server cannot start.
   core::Result<> prepare(cluster::MemberQueue*& member);
-  // Checks whether the loaded data fit the cluster. Must be called after recovery. Errors: why the
-  // data do not fit.
+  // Checks that a server in a cluster has loaded no keys outside database 0. Must be called after
+  // recovery. Errors: there are such keys.
   core::Result<> check_data() const;
   // start() joins the cluster, and stop() leaves it.
   void start();

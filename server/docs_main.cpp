@@ -126,8 +126,8 @@ int print_commands() {
   std::string_view last_group;
   for (const RegisteredCommand* command : (*registry)->commands()) {
     const std::string_view group = command->row->group;
-    // The commands of a group without a fixed heading are adjacent in the list, so each such group
-    // is printed once.
+    // A group without a fixed heading is printed at its first command. The commands of such a group
+    // are adjacent in the list, so the group is not printed twice.
     if (!has_heading(group) && group != last_group) print_group(**registry, group, group, notes);
     last_group = group;
   }

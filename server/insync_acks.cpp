@@ -28,8 +28,9 @@ uint64_t acked_by_all(const std::set<std::string, std::less<>>& required,
 }
 
 uint64_t InsyncAcks::offset_of_writes() const {
-  // Without a backlog the replication offset may be 0, which would mean that a reply need not wait.
-  // The reply must wait, because the other members in sync lack the write.
+  // The result 0 means that the reply need not wait. Without a backlog, the replication offset of a
+  // leader may be 0. But a leader's reply must wait, because the other members in sync lack the
+  // write. So a leader returns at least 1.
   return replication_.is_replica() ? 0 : std::max<uint64_t>(1, replication_.offset());
 }
 

@@ -9,7 +9,7 @@
 namespace server {
 namespace {
 
-// Returns `pause`, and then doubles the variable, up to `most`, for the next call.
+// Returns the present value of `pause`. Doubles `pause` for the next call, but not beyond `most`.
 PageCollapser::Pause next_pause(PageCollapser::Pause& pause, PageCollapser::Pause most) {
   return std::exchange(pause, std::min(2 * pause, most));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// PageCollapser: a thread that moves the touched pieces of big filter arrays into huge pages, one
-// by one.
+// PageCollapser: a thread that moves big filter arrays into huge pages, one piece after the other.
+// A piece with untouched pages is skipped.
 //
 // After each move of a piece, the thread pauses for nine times as long as the move took. So it uses
 // about a tenth of a processor. It takes no lock of the keyspace. If a command accesses a piece
@@ -39,8 +39,8 @@ class PageCollapser {
   // failure, until a piece is collapsed.
   static constexpr Pause kRetryPauseMin{1'000};
   static constexpr Pause kRetryPauseMax{60'000};
-  // The pause while collapsing is disabled or the kernel does not support it. A call of
-  // set_enabled(true) ends the pause.
+  // How long the thread sleeps at a time while collapsing is disabled, or if the kernel does not
+  // support collapsing. A call of set_enabled(true) wakes the thread.
   static constexpr Pause kIdlePause{3'600'000};
 
   explicit PageCollapser(const core::Clock& clock);

@@ -456,8 +456,8 @@ void Server::await_signal() {
   });
 }
 
-// A signal acts as SHUTDOWN with the words of shutdown-on-sigterm or shutdown-on-sigint. A second
-// signal while the server shuts down skips the wait for replicas.
+// A signal has the same effect as SHUTDOWN with the options that shutdown-on-sigterm or
+// shutdown-on-sigint lists. A second signal during the shutdown ends the wait for replicas.
 void Server::on_signal(int signal) {
   await_signal();
   parts_->clustering.retire(

@@ -124,8 +124,9 @@ std::optional<uint64_t> find_bit(std::span<const uint8_t> bytes, bool bit, uint6
   last_bit = std::min<uint64_t>(last_bit, bytes.size() * 8 - 1);
   if (first_bit > last_bit) return std::nullopt;
   bytes = bytes.first(last_bit / 8 + 1);
-  // To search for zeros, words are inverted, so that a match is a non-zero word. The inversion also
-  // sets the padding of the last word; the comparison with last_bit rejects a match there.
+  // To search for a zero bit, words are inverted, so that the match becomes a one bit. The
+  // inversion also sets the padding bits after the last byte. A match in the padding is beyond
+  // last_bit, so it is rejected.
   const uint64_t filler = bit ? 0 : ~uint64_t{0};
   uint64_t mask = ~uint64_t{0} >> (first_bit % 8);
   size_t index = first_bit / 8;

@@ -72,8 +72,9 @@ struct DoubleHashing {
     return newly_set != 0;
   }
 
-  // Sets the bits of each item, in order. Sets found[i] if all of them were set before. Items with
-  // found[i] already set are skipped. Returns the number of items that set a bit.
+  // Sets the bits of each item, in the order of the items. If all bits of item i were set before,
+  // sets found[i] to true. Skips the items whose found[i] is true at the start. Returns the number
+  // of items for which at least one clear bit was set.
   static uint64_t mark_group(uint64_t* words, const Geometry& geometry,
                              std::span<const ItemHash> hashes, std::span<bool> found) {
     for (const ItemHash& hash : hashes) prefetch(words, geometry, hash);

@@ -12,8 +12,8 @@
 
 namespace core::bloom {
 
-// Adds items to a filter of one layout. REQUIRES: the template argument Layout of each member is
-// the filter's layout.
+// Adds items to a filter. The member functions are templates of the filter's layout. REQUIRES: the
+// caller passes the filter's own layout as the template argument.
 class ScalableFilter::Adder {
  public:
   Adder(ScalableFilter& filter, const MemoryBudget& budget) : filter_(filter), budget_(budget) {}
@@ -22,8 +22,8 @@ class ScalableFilter::Adder {
   AddOutcome add(ItemHash hash) {
     if (filter_.window() != nullptr) {
       if (generation_room() == 0) {
-        // Journals contain only items that change the filter. Therefore an item that changes
-        // nothing must not start a generation.
+        // An item that changes nothing must not start a generation. The journal omits such an item,
+        // so a replay would not start that generation.
         if (is_add_without_effect<Layout>(hash)) return AddOutcome::kPresent;
         if (!rotate_by_items()) return AddOutcome::kCannotGrow;
       }
@@ -103,8 +103,8 @@ class ScalableFilter::Adder {
     return filter_.rotate({next, window.start_of(next)});
   }
 
-  // Returns whether a layer that an add checks already contains the item. An add of the item would
-  // then change nothing.
+  // Returns whether an add of the item would find it and so change nothing. An add checks all
+  // layers, or only those of the newest generation if adds refresh items.
   template <class Layout>
   bool is_add_without_effect(ItemHash hash) const {
     const std::span<const Layer> all = filter_.layers();
@@ -121,8 +121,8 @@ class ScalableFilter::Adder {
     return AddOutcome::kAdded;
   }
 
-  // Adds an item that no earlier layer contains. If adds refresh items (WindowSettings::refreshes),
-  // layers of older generations may contain the item.
+  // Adds an item that no earlier layer contains. Exception: if adds refresh items
+  // (WindowSettings::refreshes), layers of older generations may contain the item.
   template <class Layout>
   AddOutcome add_to_last(ItemHash hash) {
     Layer& last = filter_.layers().back();
@@ -189,8 +189,8 @@ class ScalableFilter::Adder {
     return count + 1;
   }
 
-  // Adds items to the last layer until it is full or the filter has grown. Returns the number of
-  // items processed, at least one.
+  // Adds items to the last layer. Stops when that layer is full, or when an add has created a new
+  // layer. Returns the number of items processed, at least one.
   template <class Layout>
   size_t add_to_open(std::span<const ItemHash> hashes, std::span<bool> found,
                      std::span<AddOutcome> outcomes) {

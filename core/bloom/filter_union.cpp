@@ -62,8 +62,8 @@ Result<> check_layer(size_t index, const LayerInfo& first, const LayerInfo& othe
   return {};
 }
 
-// Checks that the growth settings are equal if `other` has more layers than `first`. The union then
-// has layers that `first` would have gained by growth.
+// If `other` has more layers than `first`, checks that both filters have the same growth settings.
+// The union then gets further layers, which `first` would have created with its own settings.
 Result<> check_growth(const ScalableFilter& first, const ScalableFilter& other) {
   if (other.layer_count() <= first.layer_count()) return {};
   const FilterParameters one = first.parameters();

@@ -4,8 +4,8 @@
 //
 // Filters with the same settings are united layer by layer, by OR. If the united layer has the same
 // bits as the layer of one input, it gets the item count of that input's layer. Otherwise the item
-// count is estimated from the set bits, within limits that follow from the inputs' counts. A union
-// with such a layer is marked as a filter with an estimated count.
+// count is estimated from the set bits, within limits that follow from the inputs' counts. If the
+// count of any layer is estimated, the union is marked as a filter with an estimated count.
 //
 // Invariants: the inputs are only read, and none of their untouched pages is touched.
 // Thread safety: pure functions; the filters must not change during a call.

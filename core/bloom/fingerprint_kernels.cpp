@@ -103,9 +103,9 @@ namespace {
 // HalvedShape: divides the slots of a bucket into two halves. Each half is loaded as one machine
 // word.
 struct alignas(64) HalvedShape {
-  // The places from which the two halves of a bucket are loaded. `bytes` has the offset in the line
-  // at which each half's word begins. `shifts` has the number of bits that precede the half in that
-  // word.
+  // The positions of the two halves of a bucket. For each half, `bytes` has the offset in the line
+  // at which the half's word begins. `shifts` has the number of bits in that word that precede the
+  // half.
   struct Halves {
     std::array<uint8_t, 2> bytes;
     std::array<uint8_t, 2> shifts;

@@ -88,8 +88,8 @@ struct FingerprintLayout {
     return 0;
   }
   static double predicted_residue(const Geometry& /*geometry*/, double /*item_count*/) { return 0; }
-  // True if all bits outside the buckets are clear and the number of used slots equals the item
-  // count or is 0.
+  // True if no bit outside the buckets is set, and the number of used slots is `item_count` or 0.
+  // It is 0 while a filter is loaded in chunks, because the item count arrives before the slots.
   static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count);
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
@@ -119,8 +119,9 @@ struct FingerprintLayout {
     }
     return fingerprint_kernels().remove(words, geometry, hash) ? Removal::kGone : Removal::kAbsent;
   }
-  // Tries to remove each item whose outcome so far is kAbsent. Sets the outcome of each removed
-  // item to kGone. Returns the number of items removed.
+  // Skips the items that were already removed from another layer. Tries to remove each other item,
+  // whose outcome is still the initial kAbsent. Sets the outcome of each removed item to kGone, and
+  // returns the number of these items.
   static uint64_t remove_group(uint64_t* words, const Geometry& geometry,
                                std::span<const ItemHash> hashes, std::span<Removal> outcomes) {
     return fingerprint_kernels().remove_group(words, geometry, hashes, outcomes);

@@ -45,7 +45,7 @@ struct HashSettings {
 class ItemHasher {
  public:
   ItemHasher(LayoutId layout, bool hashes_32_bits, const Seed& seed);
-  // REQUIRES: all filters of the layout hash an item alike (has_fixed_hash).
+  // REQUIRES: the layout's hash of an item does not depend on the filter (has_fixed_hash).
   explicit ItemHasher(LayoutId layout) : layout_(layout) {}
   ItemHash operator()(std::string_view item) const;
   // Hashes many items. `hashes` is as long as `items`.

@@ -28,8 +28,9 @@ class LaneWalk {
   // Index of the current line's first word.
   uint64_t word_index() const { return fast_range(place_, line_count_) * 8; }
   // Returns 64 bits that determine the item's bits in the current line. The high half gives the
-  // positions in the lanes. The highest four bits of the low half select the set of lanes. Both
-  // halves depend on the bits of place_ that do not select the line.
+  // positions in the lanes. The highest four bits of the low half select the set of lanes.
+  // fast_range() selects the line by the highest bits of place_. Both halves also depend on the
+  // lower bits, so two items in one line usually have different bits.
   uint64_t positions() const { return place_ * 0xD6E8FEB86659FD93; }
   void advance() { place_ *= 0xF1357AEA2E62A9C5; }
 

@@ -16,8 +16,8 @@ namespace {
 constexpr double kSlackOfFixed = 0.083;
 constexpr double kSlackOfFirst = 0.06;
 constexpr double kSlackOfLater = 0.03;
-// In a growing filter, a layer has the slack kSlackOfFirst if its error rate is at least this share
-// of the filter's. Otherwise the slack is kSlackOfLater.
+// Layers of a growing filter that get at least this share of the filter's error rate have the slack
+// kSlackOfFirst. All other layers of a growing filter have kSlackOfLater.
 constexpr double kFirstShareMin = 0.25;
 
 // Each of the first layers of a growing filter gets one of these shares of the filter's error rate.
@@ -57,8 +57,8 @@ double slack_of(const FilterParameters& parameters, double error_rate) {
 }
 
 // An absent item whose hash equals that of an added item is a false positive, whatever the size of
-// the layer. The expected share of such items is subtracted from the error rate. The layer is sized
-// for the difference, but at least for half of the error rate.
+// the layer. The expected share of such items is subtracted from the requested error rate. The
+// layer is sized for the remaining rate, or for half of the requested rate if that is higher.
 std::optional<Geometry> solve_lane_geometry(uint64_t capacity, double error_rate, double slack) {
   const double left = std::max(error_rate - equal_hash_share(double(capacity)), error_rate / 2);
   return geometry_of(solve_line_model(

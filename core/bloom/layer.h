@@ -121,14 +121,14 @@ class Layer {
     return removal;
   }
   // Returns true if a removal with this outcome has emptied the layer, so that the layer can be
-  // dropped. A removal that returns kStays is not journalled. If it dropped a layer, replay would
-  // still keep that layer.
+  // dropped. The result is false for the outcome kStays, even if the layer is empty. Such a removal
+  // is not journalled, so a replay could not drop the layer.
   bool is_emptied_by(Removal removal) const {
     return removal == Removal::kGone && item_count_ == 0;
   }
-  // Tries to remove from this layer the items that no other layer was found to contain (outcome
-  // kAbsent so far). Updates their outcomes. If `ends_empty` is true, stops after a removal that
-  // empties the layer, and returns true.
+  // Tries to remove from this layer each item whose outcome is kAbsent, which means that no layer
+  // searched before contained the item. Updates the outcomes. If `ends_empty` is true, stops after
+  // a removal that empties the layer, and returns true.
   template <class Layout>
   bool remove_group(std::span<const ItemHash> hashes, std::span<Removal> outcomes,
                     bool ends_empty) {

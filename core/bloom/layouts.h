@@ -31,7 +31,8 @@
 
 namespace core::bloom {
 
-// The members of a layout. `count` is a number of items, layers or bytes; `rate` is an error rate.
+// The members that every layout must have. `count` is a number of items, layers or bytes. `rate` is
+// an error rate.
 template <class Layout>
 concept AnyLayout = requires(const FilterParameters& parameters, const Geometry& geometry,
                              const HashSettings& settings, std::string_view item, ItemHash hash,
@@ -46,7 +47,7 @@ concept AnyLayout = requires(const FilterParameters& parameters, const Geometry&
   // the error rate of the layer after a layer with the error rate `rate`.
   { Layout::layer_error_rate(parameters, index) } -> std::same_as<double>;
   { Layout::next_error_rate(parameters, index, rate) } -> std::same_as<double>;
-  // True if some layer can have this geometry.
+  // True if a layer of this layout can have this geometry.
   { Layout::is_valid(geometry) } -> std::same_as<bool>;
   { Layout::predicted_error(geometry, count) } -> std::same_as<double>;
   // Returns the accounted memory of a filter. The arguments are the number of layers and the bytes

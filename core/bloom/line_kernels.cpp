@@ -137,7 +137,8 @@ class Avx2Mask {
   __m256i high_;
 };
 
-// Compares all positions of an item in a line, at most seven, in parallel.
+// Compares all positions of an item in a line in parallel. An item has at most seven positions in a
+// line.
 class Avx2Line {
  public:
   using Walk = LineWalk;

@@ -354,9 +354,10 @@ template <class Line>
                                                std::span<const ItemHash> hashes,
                                                std::span<bool> found) {
   assert(hashes.size() <= kGroupItems && found.size() >= hashes.size());
-  // Later arrays are older and usually smaller. A big array is checked alone, because an item found
-  // there causes no cache misses in the later arrays. All arrays from the first small array on are
-  // checked together. So are arrays of similar sizes, such as the generations of a window.
+  // Later arrays are older and usually smaller. A big array is checked alone, because items found
+  // there need no check, and so no cache misses, in the later arrays. This ends at the first array
+  // that is small, or not much bigger than the next one, as in the generations of a window. That
+  // array and all later ones are checked together.
   constexpr uint64_t kTogetherBytes = 2 << 20;
   const auto big_end = std::ranges::adjacent_find(arrays, [](const auto& newer, const auto& older) {
     const uint64_t size_bytes = newer.geometry.size_bytes();

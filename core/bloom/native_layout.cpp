@@ -10,8 +10,8 @@ namespace core::bloom {
 namespace {
 
 // Share of the error rate that the first layer of a growing native filter gets. It is large,
-// because a filter of the right size never gets a second layer. It is larger for a small filter,
-// whose array has only a few lines: a slightly higher error rate can save a whole line.
+// because a filter that never exceeds its capacity has only this layer. It is larger for a small
+// filter, whose array has only a few lines: a slightly higher error rate can save a whole line.
 constexpr double kFirstShare = 5.0 / 8;
 constexpr double kFirstShareOfSmall = 13.0 / 16;
 constexpr uint64_t kSmallCapacity = 512;

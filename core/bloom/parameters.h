@@ -22,7 +22,7 @@ namespace core::bloom {
 // Identifies a layout. A layout determines where the bits of an item lie; core/bloom/layouts.h
 // lists all layouts. Each layout defines its own number.
 enum class LayoutId : uint8_t {};
-// The two versions of the native layout. A filter gets this layout if no other is requested.
+// The two versions of the native layout, which is the default layout of filters without deletion.
 inline constexpr LayoutId kDefaultLayout{1};
 inline constexpr LayoutId kLaneLayout{6};
 // The layouts of DELETABLE filters: a cuckoo filter, and a Bloom filter with regions
@@ -114,7 +114,8 @@ struct WindowSettings {
   // Number of generations into which the window is divided. One older generation is also kept,
   // because only whole generations are forgotten.
   uint8_t generations = 0;
-  // True if adding an item again restarts the time or count until the item is forgotten.
+  // True if adding an item again extends its stay. The filter then forgets the item one window
+  // after the latest add, not after the first.
   bool refreshes = false;
 
   static constexpr uint8_t kGenerationsMax = 64;
@@ -129,7 +130,7 @@ struct WindowSettings {
   bool operator==(const WindowSettings&) const = default;
 };
 
-// A time before all others, at which no item has been forgotten.
+// The lowest time. A lookup at this time searches all generations of a window that still exist.
 inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
 // Maximum number of bits per region. Longer regions save little memory, and almost no item can be
@@ -300,8 +301,8 @@ uint64_t planned_bytes(const FilterParameters& parameters);
 enum class ScalingLimit : uint8_t { kNone, kMemory, kErrorRate };
 
 struct ScalingForecast {
-  // Sum of the capacities of the layers that can exist. If the filter may grow and `limit` is
-  // kNone, the sum is at least the `capacity_wanted` of forecast_scaling().
+  // Sum of the capacities of all layers that the forecast includes. If the filter may grow and
+  // `limit` is kNone, the sum is at least the `capacity_wanted` of forecast_scaling().
   uint64_t capacity = 0;
   ScalingLimit limit = ScalingLimit::kNone;
 };

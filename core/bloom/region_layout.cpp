@@ -188,8 +188,8 @@ struct OtherBits {
 
   double throws;
   double line_bits;
-  // Expected number of pairs of draws of one item in which both draws hit a given bit. Such a pair
-  // is not a collision between items.
+  // Expected number of pairs in which two draws for the same item hit a given bit. Such a pair is
+  // not a collision between items.
   double own_pairs;
 
   // Probability that none of `clear` chosen bits is hit, and that each of `single` other bits is

@@ -4,20 +4,20 @@
 // are divided into regions of r bits. Each region has a flag, one more bit, which says that two
 // items share a bit of the region. A removal clears the item's bits in regions whose flag is clear.
 //
-// The contract is that of core/bloom/layouts.h. Proof that no item is lost that was added and not
-// removed: let every such item own its k bits. In a region whose flag is clear, each set bit has
-// exactly one owner, and each clear bit has none. An insertion preserves this: it sets the clear
-// bits, and sets the flags of the regions of the bits that were set before. A removal preserves it:
-// it clears the bits that only the removed item owns, and does not change regions whose flag is
-// set. A flag is never cleared. So a bit that a removal clears belongs to no other item. An item
-// cannot be removed if the flags of all its regions are set.
+// The contract is that of core/bloom/layouts.h. Proof that a lookup finds every item that was added
+// and not removed: let every such item own its k bits. In a region whose flag is clear, each set
+// bit has exactly one owner, and each clear bit has none. An insertion preserves this: it sets the
+// clear bits, and sets the flags of the regions of the bits that were set before. A removal
+// preserves it: it clears the bits that only the removed item owns, and does not change regions
+// whose flag is set. A flag is never cleared. So a bit that a removal clears belongs to no other
+// item. An item cannot be removed if the flags of all its regions are set.
 //
-// Invariants: geometry.cell_bits is r. A line has D = 512 r / (r + 1) item bits, rounded down,
-// followed by one flag for each of its regions. So an item's flags are in lines that a lookup
-// touches anyway. Three words follow the last line: the number of set bits, the limit on this
-// number, and the number of set flags. When the number of set bits reaches the limit, the layer is
-// full, whatever its item count. Bits that removals leave behind increase the error rate like all
-// other set bits.
+// Invariants: a region has r = geometry.cell_bits bits. A line has D = 512 r / (r + 1) item bits,
+// rounded down, followed by one flag for each of its regions. So an item's flags are in lines that
+// a lookup touches anyway. Three words follow the last line: the number of set bits, the limit on
+// this number, and the number of set flags. When the number of set bits reaches the limit, the
+// layer is full, whatever its item count. Bits that removals leave behind increase the error rate
+// like all other set bits.
 // Thread safety: check() calls may run in parallel; insertions and removals need exclusive access
 // to the array.
 // Source: docs/bloom_math.md, "Regions"; Rothenberg, Macapuna, Verdi, Wiesmaier 2010, "The

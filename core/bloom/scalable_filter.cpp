@@ -150,8 +150,8 @@ void ScalableFilter::remove_many(std::span<const ItemHash> hashes, std::span<Rem
   with_layout(layout(), [&]<class Layout>() {
     if constexpr (DeletableLayout<Layout>) {
       // The result equals that of one remove() per item, because each layer gets the items in their
-      // order. A removal that empties a layer ends the visit of this layer, which is then dropped.
-      // The last layer is never dropped.
+      // order. If a removal empties a layer, the layer is dropped, and the remaining items go on to
+      // the next layer. The last layer is never dropped.
       for (size_t i = 0; i < layer_count();) {
         Layer& layer = layers()[i];
         const bool is_last = i + 1 == layer_count();

@@ -38,7 +38,7 @@ struct WindowRotation;
 // also added to the newest generation.
 enum class AddOutcome : uint8_t { kAdded, kPresent, kFull, kCannotGrow, kRefreshed };
 
-// True if bits and counts have changed, so that the add must be journaled.
+// Returns true if the add has changed the filter and must therefore be journaled.
 inline bool has_effect(AddOutcome outcome) {
   return outcome == AddOutcome::kAdded || outcome == AddOutcome::kRefreshed;
 }
@@ -129,8 +129,8 @@ class ScalableFilter {
   // window of items needs no call, because an add rotates it. If the rotation is invalid now or the
   // allocation fails, changes nothing and returns false. REQUIRES: window() != nullptr.
   bool rotate(const WindowRotation& rotation);
-  // Returns the layers that rotations and deletions have dropped since the last call, or null. The
-  // caller frees them where no client waits.
+  // Returns the layers that rotations and deletions have dropped since the last call; null if there
+  // are none. The caller should free them on a thread that no client waits for.
   std::unique_ptr<ScalableFilter> take_dropped();
 
   FilterParameters parameters() const;

@@ -18,7 +18,8 @@ constexpr uint16_t kMaxHashCount = 2048;
 // Largest growth factor (EXPANSION) that a filter can store without a ScalableFilter::Chain.
 constexpr uint32_t kSingleExpansionMax = std::numeric_limits<uint16_t>::max();
 
-// Returns whether the parameters can be stored without a ScalableFilter::Chain.
+// Returns whether a filter of one layer can store the parameters without a ScalableFilter::Chain.
+// Unusual parameters, such as a window or a seed, need one.
 bool is_usual(const FilterParameters& parameters) {
   FilterParameters usual;
   usual.error_rate = parameters.error_rate;

@@ -67,7 +67,8 @@ std::optional<WindowRotation> Window::rotation_due(int64_t position) const {
   const WindowRotation last = newest();
   if (position < last.start) return WindowRotation{last.ordinal, position};
   if (position < next_start()) return std::nullopt;
-  // Computes the ordinal of the last generation that begins at or before the position.
+  // Computes the ordinal of the last generation that begins at or before `position`, which is a
+  // time or a number of items.
   const auto since_origin = static_cast<uint64_t>(position - origin_);
   const uint64_t ordinal = ((since_origin + 1) * settings_.generations - 1) / settings_.length;
   return WindowRotation{ordinal, start_of(ordinal)};

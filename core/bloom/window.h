@@ -17,7 +17,7 @@
 // jumps forward, ordinals are skipped.
 //
 // Invariants: the ordinals of the generations ascend, and any two of them differ by at most g.
-// Positions are in [0, kPositionMax]. If the window counts items, its grid begins at 0.
+// Positions are in [0, kPositionMax]. If positions are counts of items, origin is 0.
 //
 // Layers: growth stops when kGrownLayersMax layers are alive, but rotation always succeeds. Each
 // generation after the last one that grew has one layer. At most g of these later generations are
@@ -90,8 +90,8 @@ class Window {
 
   // The rotation due at this position; nullopt while the newest generation lasts.
   std::optional<WindowRotation> rotation_due(int64_t position) const;
-  // Returns whether the rotation is valid now. Its ordinal must not be lower than that of the
-  // newest generation. If the window counts items, it must be the next ordinal.
+  // Returns whether the rotation is valid now. Its ordinal must be at least that of the newest
+  // generation. If the window counts items, the ordinal must be exactly one higher than that.
   bool allows(const WindowRotation& rotation) const;
   // True if the rotation begins a generation. Otherwise it only shifts the times at which
   // generations begin.

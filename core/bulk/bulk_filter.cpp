@@ -24,7 +24,7 @@ constexpr size_t kMarksMax = size_t{4} << 20;
 // the cache while its bits are set. A thread can append to the lists of so few regions with few
 // cache misses.
 constexpr uint64_t kRegionsMax = 256;
-// A region has at least the size of a cache line: 2^9 bits.
+// Minimum size of a region in bits, as the exponent of a power of two: 2^9 bits are one cache line.
 constexpr unsigned kRegionShiftMin = 9;
 // Prefetch distance, in marks (bits to set).
 constexpr size_t kMarksAhead = 24;

@@ -78,12 +78,12 @@ class BulkFilter {
   const FilterParameters parameters_;
   const MemoryBudget& budget_;
   ThreadTeam& team_;
-  // If the layout can compute the list of bits that an item sets, the filter consists of these
-  // layers. Otherwise the filter is `whole_`, and there are no layers here.
+  // If the layout can list the bits that an item sets, layers_ holds the filter's layers. Otherwise
+  // layers_ is empty, and whole_ holds the filter.
   std::vector<LayerParts> layers_;
   std::unique_ptr<ScalableFilter> whole_;
-  // marks_[member][region]: the bits that a batch sets in a region of the array, as listed by one
-  // thread of team_.
+  // marks_[member][region]: the bits that items of the batch set in one region of the array. Each
+  // thread (member) of team_ lists the bits for its share of the items.
   std::vector<std::vector<Marks>> marks_;
   // One entry for each item of the batch: 1 if the item has set a bit.
   std::vector<uint8_t> has_changed_;

@@ -103,7 +103,7 @@ void EvictionPool::sample_stripe(unsigned stripe, unsigned database,
                                  Sample& out) const {
   uint64_t cursor = out.chance.draw();
   Entries chosen;
-  Entries seen;  // entries at one cursor position of the table
+  Entries seen;  // entries that may be evicted, from one step of the table scan
   bool is_second_round = false;
   for (size_t steps = 0; steps < kStepsMax && count > 0;) {
     const StripeMask mask = StripeMask{1} << stripe;

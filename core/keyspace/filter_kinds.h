@@ -36,8 +36,8 @@ class FilterKinds {
   uint64_t total(bloom::LayoutId layout) const {
     return totals_[static_cast<size_t>(layout)].load(std::memory_order_acquire);
   }
-  // Returns the key that add() has stored last. add() stores its key only if no other filter of the
-  // layout exists.
+  // Returns the key of the layout's first filter. If a filter is added when the layout has no other
+  // filter, its key replaces the previous first key.
   std::string first_key(bloom::LayoutId layout) const;
 
  private:

@@ -26,8 +26,9 @@ struct UseRules {
 class KeyUse {
  public:
   static constexpr uint32_t kClockMask = 0xFFFFFF;
-  // Longest idle time that is reported. The idle time is the clock minus the access time, modulo
-  // 2^24. A larger result means that the access time is up to an hour ahead of the clock.
+  // Longest idle time that is reported. The idle time is computed as the clock minus the access
+  // time, modulo 2^24. A result above this limit means that the access time is later than the
+  // clock, by at most an hour.
   static constexpr uint32_t kIdleMaxS = kClockMask - 3600;
 
   constexpr KeyUse(uint32_t clock_s, uint8_t count) : bits_(clock_s << kUseCountBits | count) {}

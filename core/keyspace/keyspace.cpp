@@ -123,7 +123,8 @@ void detach_tables(const Keyspace& keyspace, std::span<Stripe> stripes, unsigned
   }
 }
 
-// Returns the first key that has not expired. Called when nearly all keys have expired.
+// Scans the database and returns the first key found that has not expired; nullopt if there is
+// none. Called when nearly all keys have expired.
 std::optional<std::string> first_live_key(Keyspace& keyspace, unsigned database, int64_t now_ms,
                                           Locking locking) {
   std::optional<std::string> found;

@@ -211,8 +211,8 @@ class Keyspace {
   // `max` records of the index, and at most 64. Returns the number of deleted keys. REQUIRES: the
   // stripe is locked exclusively.
   size_t expire_due(unsigned stripe_index, unsigned database, int64_t now_ms, size_t max);
-  // The part of a database in one stripe. REQUIRES: that stripe is locked, unless only the counters
-  // are read.
+  // Returns the part of a database that lies in one stripe. REQUIRES: that stripe is locked, unless
+  // the caller reads only the counters.
   const Database& database_of_stripe(unsigned stripe_index, unsigned database) const {
     return stripes_[stripe_index].databases[database];
   }

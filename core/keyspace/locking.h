@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Locking: whether a function that accesses many keys locks their stripes itself.
+// Locking: states whether a function that accesses many keys locks their stripes itself.
 #pragma once
 
 #include <cstdint>

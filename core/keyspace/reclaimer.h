@@ -3,9 +3,9 @@
 // Reclaimer: frees big values and whole tables on its own thread, so that DEL of a 6 GB filter or
 // FLUSHALL does not delay its caller.
 //
-// Invariants: the thread starts with the first item. The queue is bounded. The caller itself frees
-// an item that does not fit, or every item if no thread can be started. All queued items are freed
-// before the destructor returns.
+// Invariants: the thread is started when the first item is queued. The queue is bounded. The caller
+// itself frees an item if the queue is full, and every item if no thread can be started. All queued
+// items are freed before the destructor returns.
 // Thread safety: drop() may be called from any thread, preferably after the thread has released its
 // stripe locks.
 #pragma once

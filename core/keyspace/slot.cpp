@@ -146,8 +146,8 @@ inline __m128i block_of(std::string_view bytes, size_t size) {
                   load_word(bytes.data() + size - kWordBytes));
 }
 
-// The first block has up to 16 bytes, the following blocks are full. Leading zeros do not change
-// the checksum.
+// The first block has up to 16 bytes and is padded with leading zeros, which do not change the
+// checksum. Each following block has exactly 16 bytes.
 [[gnu::target("pclmul,ssse3"), gnu::always_inline]] inline Checksum checksum_by_product(
     std::string_view bytes) {
   const bool is_long = bytes.size() > kBlockBytes;

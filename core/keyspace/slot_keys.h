@@ -74,8 +74,9 @@ uint64_t for_each_in_slot(Keyspace& keyspace, unsigned slot, Locking locking, Vi
   uint64_t buckets = 0;
   bool wants_more = true;
   std::optional<uint32_t> changes;
-  // Counts the visited keys by hash, because a resize may show a key twice. If two keys have the
-  // same hash, the count stays too low and the walk reads all buckets.
+  // The hashes of the visited keys. The set counts a key once, even if the walk visits it twice
+  // because of a resize. If two keys have the same hash, the count stays below the number of keys,
+  // and the walk reads all buckets.
   std::unordered_set<uint64_t> seen;
   do {
     const StripeLock guard = keyspace.lock(mask, LockMode::kShared);

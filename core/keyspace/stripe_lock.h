@@ -18,8 +18,8 @@ struct Stripe;
 
 enum class LockMode : uint8_t { kShared, kExclusive };
 
-// Whether to wait for a stripe that is locked, or to give up. With kSkip, the caller itself may
-// hold that lock.
+// States whether to wait for a locked stripe or to skip it. kSkip is safe even if the calling
+// thread itself has locked the stripe.
 enum class StripeWait : uint8_t { kWait, kSkip };
 
 // A set of stripes, as one bit per stripe.
@@ -38,7 +38,7 @@ class StripeLock {
   StripeLock& operator=(StripeLock&& other) noexcept;
   ~StripeLock() { unlock(); }
 
-  // Releases the stripes before the StripeLock is destroyed.
+  // Releases the stripes now. Otherwise the destructor releases them.
   void unlock();
   StripeMask mask() const { return mask_; }
   LockMode mode() const { return mode_; }

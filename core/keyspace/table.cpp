@@ -26,7 +26,7 @@ constexpr size_t kGrowQuarters = 21;
 constexpr size_t kBucketsShrinkMin = 4;
 // Maximum number of non-empty buckets that one write moves during a resize.
 constexpr size_t kBucketsPerStep = 2;
-// Maximum number of empty buckets that one write passes during a resize.
+// Maximum number of empty buckets that one write skips during a resize.
 constexpr size_t kEmptyBucketsPerStep = 16;
 // Bucket arrays of at least this size come from calloc, whose pages take no memory until they are
 // used.

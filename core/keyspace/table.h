@@ -150,9 +150,10 @@ class Table {
 // Returns the next cursor of a scan. Increments the bits of `cursor` that are set in `mask`, with
 // the carry from the highest bit to the lower bits.
 inline uint64_t next_scan_cursor(uint64_t cursor, uint64_t mask) {
-  // A larger table divides each bucket into several buckets, which agree in the low bits of their
-  // index. The increment starts at the highest bit, so these buckets are visited consecutively. A
-  // resize between two calls neither skips buckets nor restarts the scan.
+  // When the table grows, each bucket is divided into several buckets whose indices agree in the
+  // low bits. The increment starts at the highest bit, so a scan visits these buckets
+  // consecutively. So if the table is resized between two calls, the scan skips no bucket and need
+  // not restart.
   const auto reverse = [](uint64_t bits) {
     bits = (bits >> 1 & 0x5555555555555555U) | (bits & 0x5555555555555555U) << 1;
     bits = (bits >> 2 & 0x3333333333333333U) | (bits & 0x3333333333333333U) << 2;
@@ -196,9 +197,9 @@ uint64_t Table::scan(uint64_t cursor, Visitor&& visitor) const {
   const Buckets& small = main_.count < next_.count ? main_ : next_;
   const Buckets& large = main_.count < next_.count ? next_ : main_;
   visit_chain(&small.at[cursor & small.mask()], visitor);
-  // A resize distributes the keys of this small bucket among all buckets of the large array whose
-  // index has the same low bits. The loop visits these buckets. It ends when the cursor's bits
-  // above the small mask are all zero again.
+  // In the large array, the keys of this small bucket belong to the buckets whose indices have the
+  // same low bits. The loop visits these buckets. It ends when the cursor's bits above the small
+  // mask are all zero again.
   do {
     visit_chain(&large.at[cursor & large.mask()], visitor);
     cursor = next_scan_cursor(cursor, large.mask());

@@ -44,8 +44,8 @@ class WindowSchedule {
   // Makes the check of every name due now.
   void bring_all();
   // Puts back a name that take_due() returned, unless record() has added the name again since then.
-  // If the key does not exist, the caller puts its name back once. A thread may be about to create
-  // the key, and it calls record() before it inserts the key into the keyspace.
+  // If the key does not exist, the caller puts its name back, but only once. The reason is that a
+  // thread calls record() before it inserts a new key, so the key may be about to appear.
   void put_back(Name name, int64_t due_ms);
   bool empty() const { return size_.load(std::memory_order_relaxed) == 0; }
 

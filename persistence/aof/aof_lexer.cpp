@@ -119,7 +119,8 @@ AofLexer::Step AofLexer::wrong(size_t at, std::string_view reason) {
   return Step::kWrong;
 }
 
-// Doubles the buffered data, so that an item is scanned only a logarithmic number of times.
+// Reads at least as many bytes as the buffer holds, or up to the end of the file. Each scan of an
+// incomplete item starts again at its beginning. Doubling the data keeps the number of scans low.
 core::Result<bool> AofLexer::read_more() {
   const size_t kept = end_ - begin_;
   const uint64_t wanted = wanted_bytes_ > kept ? wanted_bytes_ - kept : 0;

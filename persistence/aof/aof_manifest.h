@@ -67,7 +67,7 @@ class AofManifest {
   // add_incremental(), replace_base() and replace_all() return the new file's entry. The caller
   // creates the file first, then saves the manifest.
   const AofFile& add_incremental(const AofNames& names);
-  // Adds a new base. Turns the old base and all incremental files except the last one into history.
+  // Adds a new base. The old base and all incremental files except the last one become history.
   const AofFile& replace_base(const AofNames& names, AofBaseFormat format);
   // Does the same as replace_base() for a log that is not open: the last incremental file becomes
   // history too.

@@ -167,8 +167,8 @@ core::Result<> AofWriter::sync() {
   auto synced = file->sync();
   const std::scoped_lock lock(mutex_);
   if (!synced) {
-    // The log was closed during the sync, or a new base has replaced the file. The failed sync then
-    // does not matter.
+    // If the log was closed or a new base has replaced the file during the sync, the file is no
+    // longer in use. The failed sync then does not matter.
     if (file != older_ && file != current_.file()) return {};
     lost_ = std::move(file);
     has_lost_sync_.store(true, std::memory_order_release);

@@ -54,7 +54,7 @@ class AofWriter {
   };
   enum class Begin : uint8_t {
     kNow,       // the files in the manifest contain all data
-    kWithBase,  // some data are in no file, so the manifest does not change before replace_base()
+    kWithBase,  // some data are in no file; the manifest changes only when replace_base() adds them
     kAfresh,    // like kWithBase, but the files also contain data that the keyspace has discarded,
                 // so has_lost_sync() returns true until replace_base()
   };
@@ -140,8 +140,8 @@ class AofWriter {
   std::shared_ptr<AppendFile> lost_;  // file whose sync has failed; null if there is none
   std::string batch_;                 // commands taken from the journal and not written yet
   uint64_t batch_end_ = 0;            // journal offset of the end of the batch
-  size_t covered_bytes_ = 0;          // bytes at the start of batch_ that the next base contains
-  uint64_t older_bytes_ = 0;          // size of the files before current_
+  size_t covered_bytes_ = 0;          // size of the prefix of batch_ that is also in the next base
+  uint64_t older_bytes_ = 0;          // total size of the log's files before current_
   uint64_t base_size_bytes_ = 0;
 };
 

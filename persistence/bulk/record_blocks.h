@@ -45,7 +45,8 @@ struct RecordBlock {
 struct RecordOptions {
   RecordFormat format = RecordFormat::kLines;
   unsigned part_count = 1;
-  // The size of a block if no record is longer. REQUIRES: block_bytes <= record_bytes_max.
+  // The size of a block, unless a longer record needs more. REQUIRES: block_bytes <=
+  // record_bytes_max.
   size_t block_bytes = size_t{8} << 20;
   size_t record_bytes_max = kRecordBytesMax;
 };

@@ -23,7 +23,7 @@ constexpr std::string_view kBadPacking = "packed bytes of a string are damaged";
 
 // The maximum encoded size of numbers and lengths.
 constexpr size_t kLookAheadMax = 9;
-// The size of the pieces in which bytes bypass the buffer.
+// The maximum number of bytes per read when bytes are read without the buffer.
 constexpr size_t kDirectPieceBytes = size_t{1} << 20;
 
 // Three bytes of LZF data expand to at most 264 bytes, so a larger claimed size is invalid.

@@ -73,8 +73,8 @@ class StreamReader {
   // Fills `out` completely, or fails.
   bool read(std::span<char> out);
   bool skip(uint64_t count);
-  // Begins a capture: from now on, all bytes read or skipped are appended to `out`. A skip fails if
-  // more than `bytes_max` bytes would then be captured. end_capture() can undo that failure.
+  // Begins a capture: from now on, all bytes read or skipped are appended to `out`. A skip
+  // that would capture more than `bytes_max` bytes fails; end_capture() undoes that failure.
   // REQUIRES: the reader has a source. Until end_capture(), each read() is smaller than the buffer;
   // only skip() may be larger.
   void begin_capture(RawBytes& out, uint64_t bytes_max);
@@ -98,8 +98,8 @@ class StreamReader {
     const uint64_t bytes_max;
     const char* copied;  // end of the bytes that are already in `out`
 
-    // Checksum of the bytes before the capture. It is computed when the first captured bytes leave
-    // the buffer; until then nullopt.
+    // Checksum of the bytes before the capture. nullopt until the first captured bytes leave the
+    // buffer, because the checksum is computed only then.
     std::optional<uint64_t> sum_before;
     bool is_overfull = false;
   };

@@ -47,7 +47,7 @@ class Descriptor {
   int number_;
 };
 
-// NamedFile: a path, and the name of its option for error messages.
+// NamedFile: a path, and for error messages the name of the option that has the path as its value.
 struct NamedFile {
   NamedFile(std::string file_path, std::string_view option_name = {})  // NOLINT: implicit
       : path(std::move(file_path)), option(option_name) {}

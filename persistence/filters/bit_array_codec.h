@@ -25,9 +25,10 @@ struct RunLimits {
   uint64_t gap_bytes_max = 0;  // a sequence of more zero bytes than this ends a run
   uint64_t run_bytes_max = uint64_t{64} << 10;
 };
-// Passes the parts of the array that are not zero to `visit`, in order. A part consists of lines of
-// 64 bytes that have a bit set, and of the shorter gaps between them (RunLimits). Bits that are set
-// concurrently may be missing. `bytes` is a copy that is valid during the call.
+// Passes the runs of the array to `visit`, in order. A run consists of 64-byte lines that have a
+// bit set, and of the gaps between them that are not longer than gap_bytes_max. Bits that other
+// threads or processes set at the same time may be missing. `bytes` is a copy that is valid until
+// `visit` returns.
 using RunVisitor = std::function<void(uint64_t offset, std::string_view bytes)>;
 void for_each_run(const core::bloom::BitArray& bits, RunLimits limits, const RunVisitor& visit);
 
@@ -37,8 +38,8 @@ void write_plain(ByteWriter& writer, const core::bloom::BitArray& bits, uint64_t
 // at least `size` bytes left, and so has the array after `offset`.
 bool read_plain(StringReader& in, core::bloom::BitArray& bits, uint64_t offset, uint64_t size);
 
-// Writes the array as pairs. A pair is a number of zero bytes, and a string with the bytes that
-// follow these zero bytes.
+// Writes the array as pairs. A pair is the length of a sequence of zero bytes, and a string with
+// the bytes that follow the sequence.
 void write_runs(ByteWriter& writer, ModuleWriter& fields, const core::bloom::BitArray& bits);
 // Reads runs. Returns false if the runs and zeros do not exactly fill an array of this size.
 // REQUIRES: all bits of the array are 0.

@@ -143,9 +143,9 @@ bool take_bloomery_settings(const SettingsClaim& claim, FilterParameters& parame
   return true;
 }
 
-// The stored bit count may differ from the planned count by a factor of two. Later versions may
-// refine the model that computes the planned count. ScalableFilter::assemble() validates the
-// geometry itself.
+// Accepts stored bit counts from half to twice the planned count, because later versions may refine
+// the model that computes the planned count. ScalableFilter::assemble() validates the geometry
+// itself.
 std::optional<Geometry> accept_bloomery(LayerClaim& claim, FilterParameters& parameters,
                                         std::span<const LayerParts> /*earlier*/) {
   const auto expected = core::bloom::with_layout(parameters.layout, [&]<class Layout>() {

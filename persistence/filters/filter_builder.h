@@ -121,7 +121,8 @@ class FilterBuilder {
 
  private:
   std::optional<core::bloom::Geometry> checked_geometry(LayerClaim& claim);
-  // Returns the validated geometry. Also changes `claim` to the form that the encoder will write.
+  // Validates `claim` and returns the layer's geometry. Some layouts compute the error rate of each
+  // layer. The computed rate then replaces the rate in `claim`.
   std::optional<core::bloom::Geometry> accepted_geometry(LayerClaim& claim);
 
   uint64_t left_bytes_;

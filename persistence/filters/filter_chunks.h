@@ -36,9 +36,9 @@ std::string_view chunk_at(const core::bloom::ScalableFilter& filter, uint64_t po
                           std::string& padded);
 
 enum class ChunkOutcome : uint8_t { kLoaded, kPastTheEnd, kCrossesLayers, kUnsound };
-// The check of a loaded chunk. With kOfTheWhole, the last chunk of the last layer is accepted only
-// if is_sound() accepts all arrays, as in decode_filter(). With kNone chunks are not checked,
-// because a journal may contain a load that was never completed.
+// Whether load_chunk() checks the arrays. With kOfTheWhole, it accepts the last chunk of the last
+// layer only if is_sound() accepts all arrays, as in decode_filter(). With kNone it checks no
+// arrays, because a journal may contain a load that was never completed.
 enum class ChunkCheck : uint8_t { kNone, kOfTheWhole };
 // Overwrites the bytes at `position` of the arrays with a chunk. Any outcome but kLoaded leaves the
 // filter unchanged.

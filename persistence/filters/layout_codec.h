@@ -30,8 +30,8 @@ struct LayoutCodec {
   std::string_view module{};
   unsigned version_min = 0;
   unsigned version_max = 0;
-  // Returns the version in which the filter is written. If the function is null, the version is
-  // always version_max.
+  // Returns the version of the format in which `encode` writes the filter. If the function is null,
+  // the version is always version_max.
   unsigned (*version_of)(const core::bloom::ScalableFilter&) = nullptr;
   void (*encode)(FilterWriter&, const core::bloom::ScalableFilter&) = nullptr;
   // Builds the filter from the output of `encode`. REQUIRES: the builder's layout is set.
@@ -53,8 +53,8 @@ struct LayoutCodec {
       nullptr;
 
   // Returns whether adds and deletions can produce the bits of a layer. The function is null for
-  // layouts in which any bits are possible. A filter whose chunks are not all loaded may fail the
-  // check.
+  // layouts in which any bits are possible. It may return false for a filter of which only some
+  // chunks are loaded.
   bool (*is_sound)(const core::bloom::ScalableFilter&, size_t index) = nullptr;
 
   // True if the append log's base stores a filter as one BF.LOAD instead of chunks.

@@ -27,9 +27,10 @@ constexpr unsigned kSinceBits = 1;
 constexpr unsigned kSinceOptions = 2;
 constexpr unsigned kSinceGrowth = 4;
 
-// Returns the geometry of a layer whose modulus is 2^exponent. The writer has rounded the size in
-// bits up to 2^exponent, and has added to the capacity the items that then fit. So the capacity
-// requires at most 2^exponent bits, and at least 2^exponent / 2 bits minus the bits of one item.
+// Returns the geometry of a layer whose modulus is 2^exponent; nullopt if the claim contradicts
+// this modulus. The writer first rounded the size in bits up to 2^exponent. Then it raised the
+// capacity by the number of items that fit into the added bits. So the capacity needs at most
+// 2^exponent bits, and at least 2^exponent / 2 bits minus the bits of one item.
 std::optional<Geometry> rounded_geometry(const LayerClaim& claim, double per_item,
                                          Geometry geometry) {
   constexpr uint64_t kExponentMax = 54;

@@ -22,9 +22,10 @@ inline constexpr uint8_t kModuleType = 7;
 // Appends the footer to a payload that consists of a type byte and a value.
 void append_dump_footer(std::string& payload);
 
-// Returns the payload in a form that servers from Redis 7.0 on accept. This is `payload` itself, or
-// a copy in `scratch` with another footer if a newer server wrote it. REQUIRES: checked_dump_body()
-// accepts the payload.
+// Returns the payload in a form that Redis 7.0 and all later versions accept. If the RDB version of
+// `payload` is higher than the version that this server writes, returns a copy in `scratch` with
+// another footer. Otherwise returns `payload` itself. REQUIRES: checked_dump_body() accepts
+// `payload`.
 std::string_view widely_readable_dump(std::string_view payload, std::string& scratch);
 
 // Returns the payload without its footer; nullopt if it is too short, too new, or damaged.

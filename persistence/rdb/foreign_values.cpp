@@ -30,7 +30,7 @@ enum class Form : uint8_t {
   kStream5,
   kArray,
   kTemplate,                // stored as a count n, then n names and one string
-  kTemplateArray,           // stored as a count and twice as many strings
+  kTemplateArray,           // stored as a count n, then 2n strings
   kTemplateArrayReference,  // stored as a template's id, then a string for each field
   kLength,
 };

@@ -50,7 +50,7 @@ class RdbDecoders {
   RdbBatch empty_batch();
   // Submits a batch. Returns false if a batch has already failed.
   bool submit(RdbBatch batch);
-  // Waits until all batches have been decoded. Returns the error of one of them, if any.
+  // Waits until all batches have been processed. If batches failed, returns the error of one batch.
   core::Result<> drain();
 
  private:

@@ -4,8 +4,8 @@
 //
 // Invariants: an existing key is an error, and so is a database that does not exist. After an error
 // the keyspace contains only a part of the snapshot and must be discarded.
-// Thread safety: entry() may be called from any thread and takes the key's stripe. size_hint() may
-// be called by one thread at any time and takes all stripes. The other members may be called by one
+// Thread safety: entry() may be called from any thread and locks the key's stripe. size_hint() may
+// be called by one thread at any time and locks all stripes. The other members may be called by one
 // thread while no thread is in entry().
 // Source: docs/formats.md, "Snapshots".
 #pragma once

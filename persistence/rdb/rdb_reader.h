@@ -55,8 +55,8 @@ struct RdbReadOptions {
   bool checks_sum = true;
   // If false, values are skipped without a check, and entries have only their names and expiries.
   bool builds_values = true;
-  // If false, bytes after the end of the snapshot are an error. True if the commands of an old
-  // append log or a replication stream may follow.
+  // True if bytes may follow the snapshot: the commands of an old append log, or a replication
+  // stream. If false, such bytes are an error.
   bool may_be_followed = false;
   size_t buffer_bytes = size_t{256} << 10;
   // The number of threads that decode keys. Each of them calls the visitor's entry() and asks

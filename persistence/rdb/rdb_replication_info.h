@@ -18,8 +18,9 @@ struct RdbReplicationInfo {
   // True if a server other than Bloomery produced the stream. The receiver then re-executes the
   // commands of the stream.
   bool is_foreign = false;
-  // True if big filters may contain bits that were set after `offset`. So the data of the snapshot
-  // equal the leader's data only after the stream from `offset` to the end of the save was applied.
+  // True if big filters may contain bits that were set after `offset`, while the snapshot was
+  // saved. Then a receiver's data equal the leader's only once the receiver has applied the stream
+  // from `offset` to the end of the save.
   bool is_ahead = false;
   // In a cluster, the epoch of the leader that produced this history; 0 if unknown. Only the append
   // log stores the epoch.

@@ -60,7 +60,8 @@ struct RdbWriteOptions {
   // fields of Bloomery.
   bool is_for_others = false;
   size_t buffer_bytes = size_t{256} << 10;
-  // Called after each piece has been written. The argument counts the bytes that reached the sink.
+  // Called after each piece has been written. The argument has the number of bytes that the sink
+  // has received so far, and the number of keys.
   RdbProgressCallback on_progress;
   // Called after each key has been written, if set.
   std::function<void()> after_key;

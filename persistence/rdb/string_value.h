@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads strings of keys from their stored form directly into an entry.
+// Reads a key's string value from its RDB encoding directly into an entry.
 //
 // Invariants: the entry has the encoding that SET of the same text would give it.
 // Thread safety: one thread at a time may use the entry, which is not in a keyspace yet.

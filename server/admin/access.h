@@ -51,8 +51,8 @@ class Access {
   bool allows(const acl::User& user, std::span<const std::string_view> arguments) const;
 
  private:
-  // Admits the request with the rights of `user`, which needs no password. Rejects the request if
-  // protected mode forbids it.
+  // Admits the request as `user` without checking a password. Rejects the request if protected mode
+  // forbids it.
   Admission admit_without_password(std::shared_ptr<const acl::User> user,
                                    const HttpRequest& request, const Peer& peer) const;
 

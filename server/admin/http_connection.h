@@ -92,7 +92,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   int64_t since_us_;
 };
 
-// Returns monotonic microseconds, from the clock of the time limits.
+// Returns the present time in microseconds, by the monotonic clock that measures the time limits of
+// connections.
 int64_t steady_us();
 
 }  // namespace server::admin

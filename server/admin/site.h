@@ -58,7 +58,7 @@ class Site {
   };
   static std::span<const Route> routes();
 
-  // Returns the error response if the request's method does not fit the route; otherwise nullopt.
+  // Returns the error response if the route does not allow the request's method; else nullopt.
   static std::optional<HttpResponse> refusal(const Route& route, const Question& question);
   HttpResponse health(const Question& question);
   HttpResponse readiness(const Question& question);

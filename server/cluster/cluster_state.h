@@ -143,7 +143,7 @@ class ClusterState {
   std::atomic<int64_t> permit_from_us_{0};
   std::atomic<int64_t> permit_until_us_{0};
   std::atomic<bool> etcd_is_up_{false};
-  // The time by permit_clock_us() of the last bytes from the leader.
+  // The time, by permit_clock_us(), at which bytes last arrived from the leader.
   std::atomic<int64_t> leader_heard_us_{0};
   ClusterCounters counters_;
   mutable std::mutex mutex_;  // this mutex guards view_, required_acks_, and changes of service_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// EtcdCalls: sends HTTP requests to a cluster of etcd members. A call has one reply; the reply of a
-// stream does not end. EtcdCalls chooses the member, authenticates, keeps idle connections and sets
-// all deadlines.
+// EtcdCalls: sends HTTP requests to a cluster of etcd members. A request is either a call, which
+// gets one reply, or a stream, whose reply continues until one side ends it. EtcdCalls chooses the
+// member, authenticates, keeps idle connections and sets all deadlines.
 //
 // Invariants: etcd executes a change at most once. A call is attempted again only if it was not
 // sent yet, if etcd has refused its token, or if the call only reads data. All idle connections

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// EtcdClient: calls to a cluster of etcd members through their JSON gateway, and watches.
+// EtcdClient: makes calls to a cluster of etcd members, and watches keys in etcd. It uses the JSON
+// gateway of the members.
 //
 // A call goes to one member at a time, first to the member that answered last. If the member cannot
 // be reached, the call moves to the next one. A call that only reads also moves after other

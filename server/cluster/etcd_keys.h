@@ -27,8 +27,8 @@ inline std::string slots_key(std::string_view name) {
   return cluster_prefix(name) + "slots";
 }
 
-// The prefix of the keys of live nodes. Each running node has one key, the prefix and its id, under
-// its lease.
+// The prefix of the keys of live nodes. The key of a node is the prefix followed by the node's id.
+// Each running node attaches its key to its lease.
 inline std::string alive_prefix(std::string_view name) {
   return cluster_prefix(name) + "alive/";
 }

@@ -171,8 +171,8 @@ void EtcdWatches::on_changes(const WatchPointer& watch, EtcdWatchReply reply) {
   std::erase_if(reply.events, [&](const EtcdEvent& event) { return event.kv.mod_revision < next; });
   EtcdChanges changes;
   if (!reply.events.empty()) {
-    // The revision of the last event is used, because the revision in the reply's header may be
-    // higher.
+    // The reply's header may have a higher revision than the last event. The changes end with the
+    // last event, so they get its revision.
     changes.revision = reply.events.back().kv.mod_revision;
   } else if (is_progress || next == 0) {
     // A reply without events confirms that nothing changed up to this revision.

@@ -60,8 +60,9 @@ class JsonField {
 // Parses the text of a JSON object. Throws JsonFault.
 boost::json::object parse_json_object(std::string_view text, size_t bytes_max);
 
-// Parses a JSON object of at most `bytes_max` bytes by the function `read`. Errors: "ERR", the name
-// of the document, and the fault that was thrown.
+// Parses a JSON object of at most `bytes_max` bytes, and returns what `read` makes of the object.
+// Errors: "ERR", the name of the document, and the text of the JsonFault that the parser or `read`
+// has thrown.
 template <class Read>
 auto parse_json(std::string_view document, std::string_view text, size_t bytes_max, Read read)
     -> core::Result<decltype(read(std::declval<const boost::json::object&>()))> {

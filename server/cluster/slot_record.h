@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// SlotRecord: guards the slots of the topology against changes by mistake. A tool that changes the
-// slots on purpose writes their checksum into the key `slots` beside the topology, in the same
-// transaction. A document whose slots have changed is refused if their checksum is not the recorded
-// one.
+// SlotRecord: protects the slots of the topology in etcd against accidental changes. A tool that
+// moves slots on purpose also writes the checksum of the new slots into the etcd key `slots`, in
+// the same transaction. A topology whose slots have changed is rejected if their checksum differs
+// from the recorded checksum.
 //
 // Invariants: a topology with the same slots as the last accepted topology is always accepted.
 // Thread safety: belongs to one thread; slots_checksum() is pure.

@@ -3,8 +3,8 @@
 // View: the cluster as this server sees it: one version of the topology, the ids of its live nodes,
 // and this server's own id. With cluster emulation, the View has one node.
 //
-// Invariants: a View never changes. With a topology each slot has exactly one shard. Without one
-// there are no shards and no nodes, and this server owns no slot.
+// Invariants: a View never changes. If it has a topology, each slot belongs to exactly one shard.
+// If it has no topology, it has no shards and no nodes, and this server owns no slot.
 // Thread safety: any thread may use a View, because it is constant.
 // Source: the clients' protocol,
 // https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/.
@@ -26,9 +26,9 @@ class View {
  public:
   // Creates a view without a topology.
   explicit View(std::string own_id);
-  // `alive` lists the ids of the nodes whose lease in etcd has not expired. `version.topology`
-  // is the last valid topology. If etcd's present topology is invalid, `fault` is its fault.
-  // REQUIRES: check_topology() accepts version.topology.
+  // `alive` lists the ids of the nodes whose lease in etcd has not expired. `version.topology` is
+  // the last valid topology. `fault` is the fault of etcd's present topology, if any. REQUIRES:
+  // check_topology() accepts version.topology.
   View(std::string own_id, TopologyVersion version, std::vector<std::string> alive,
        TopologyFault fault = TopologyFault::kNone);
   // Returns a view in which this server alone owns all slots. The node has no address in the view:

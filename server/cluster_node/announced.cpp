@@ -23,9 +23,9 @@ bool is_loopback(const std::string& word) {
   return word.starts_with("127.") || word == "::1" || word == "-::1";
 }
 
-// Returns the address at which other nodes reach a server whose option `bind` has changed. If the
-// former `bind` named `ip` and the present `bind` does not cover `ip`, returns an address of the
-// present `bind`. Otherwise, or if the present `bind` has no suitable address, returns `ip`.
+// Returns the address at which other nodes reach a server whose option `bind` has changed. `ip` is
+// the address before the change. If the old `bind` named `ip` and the new `bind` does not cover it,
+// returns an address of the new `bind` if one is suitable. In all other cases returns `ip`.
 std::string moved_address(const std::string& ip, const std::string& bind_before,
                           const std::string& bind_now) {
   const auto before = split_at_spaces(bind_before);

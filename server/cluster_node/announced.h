@@ -43,8 +43,8 @@ std::optional<Topology> announced_topology(const Topology& topology, std::string
 
 class Announcer {
  public:
-  // `before` is the value of `listening` in cluster.json. `keep` is called with the new value when
-  // the server's addresses have changed.
+  // `before` is the value of `listening` in cluster.json. When the server's addresses have changed,
+  // tick() passes the new value to `keep`, which must store it.
   Announcer(EtcdClient& client, const EtcdKeys& keys, const Config& config, std::string own_id,
             std::optional<Listening> before, std::function<void(const Listening&)> keep);
 

@@ -297,9 +297,9 @@ void ClusterNode::topology_seen(const TopologyVersion& seen) {
 void ClusterNode::settle() {
   // If this node has lost its permit to serve, the loss is published before everything else. A new
   // permit is published only after the view of the cluster. Clients get CLUSTERDOWN if the view
-  // gives this node slots and its published service is kDown. So a deposed leader first publishes
-  // the view, which redirects clients, and then kDown. A new leader first publishes kHeld, so that
-  // clients wait, and then the view.
+  // gives this node slots while its published service is kDown. To avoid this error, a deposed
+  // leader publishes the view, which redirects clients, before kDown. A new leader publishes kHeld,
+  // which makes clients wait, before the view.
   if (service_of(member_->service(permit_clock_us())) != Service::kUp)
     show_permit(parts_.state, *member_);
   if (member_->topology().revision != 0 && !holds(file_, member_->topology())) {

@@ -21,14 +21,15 @@ class Departure {
   explicit Departure(Member& member) : member_(member) {}
 
   // Hands the shard over if this node leads the shard and another member can take over. Otherwise
-  // calls `done` immediately. After the handover, calls `done` when this node has redirected
-  // clients for half a second. If it does not begin to redirect clients within two seconds, calls
-  // `done` at that time.
+  // calls `done` immediately. During a handover, calls `done` half a second after this node has
+  // begun to redirect clients. If the node has not begun to redirect clients after two seconds,
+  // calls `done` then.
   void hand_over(int64_t now_us, std::function<void()> done);
   // Updates the list of members in sync: members that lack part of the stream leave the list. The
   // stream ends at `offset`. Calls `done` when etcd has the list, or after one second.
   void close_list(int64_t now_us, uint64_t offset, std::function<void()> done);
-  // Calls `done` of each step that has ended. Must be called after each event of the Member.
+  // Calls the `done` that hand_over() or close_list() got, if that operation has ended. Must be
+  // called after each event of the Member.
   void step(int64_t now_us);
 
  private:

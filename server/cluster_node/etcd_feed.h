@@ -46,8 +46,8 @@ struct EtcdKeys {
   const std::string alive_prefix;
 };
 
-// The answer to a linearizable read of the topology. `known_revision` was known when the read was
-// sent.
+// The answer to a linearizable read of the topology. `known_revision` is the revision of the
+// topology that this node knew when it sent the read.
 struct TopologyCheck {
   uint64_t known_revision = 0;
   ReadOutcome outcome = ReadOutcome::kUnknown;

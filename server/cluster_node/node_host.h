@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// NodeHost: the interface of a cluster node to its server. With it, the node can be tested without
-// a server.
+// NodeHost: the interface through which a cluster node uses its server. Tests of the node implement
+// this interface, so they need no server.
 //
 // Thread safety: the node's thread for roles calls promote() and follow(). These two functions may
 // block, for example until a load of a snapshot has been canceled. The node's own thread calls the

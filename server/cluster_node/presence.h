@@ -40,7 +40,8 @@ class Presence {
   // lease early. Returns 0 if this process has no key.
   int64_t held_until_us() const { return mod_revision_ == 0 ? 0 : lease_until_us_; }
   bool etcd_answers() const { return etcd_answers_; }
-  // Called when the list of live nodes in etcd lacks this node. Presence then writes the key again.
+  // Called when the list of live nodes in etcd lacks this node. Makes Presence write the node's key
+  // alive/<own id> again.
   void key_is_missing() { mod_revision_ = 0; }
   // Revokes the lease, so that other nodes need not wait until it expires. `done` is always called.
   void leave(std::function<void()> done);

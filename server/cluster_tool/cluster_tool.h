@@ -46,7 +46,7 @@ class ClusterTool {
   core::Result<Done> replace(const std::string& shard, const Address& address, bool accepts_loss);
   core::Result<Done> fail_over(const std::string& shard, const std::optional<Address>& to,
                                bool force);
-  // Asks the servers at `addresses` for the topologies that they keep, and also all servers that
+  // Asks the servers at `addresses` for the topologies that they keep. Then asks all servers that
   // these topologies name. Puts the newest topology into etcd. If `writes` is false, reports the
   // plan and writes nothing.
   core::Result<Done> recover(const std::vector<Address>& addresses, bool writes);
@@ -86,8 +86,8 @@ class ClusterTool {
   // Writes the topology of a new cluster. The message for the user has the numbers of shards and
   // nodes, followed by `ending`.
   core::Result<Done> write_first(const core::Result<Topology>& topology, std::string_view ending);
-  // Writes the topology and the record of its slots, if the topology in etcd still has `revision`,
-  // which is 0 for a missing topology. Returns the new revision.
+  // Writes the topology and the record of its slots if the topology in etcd still has `revision`.
+  // If `revision` is 0, etcd must have no topology. Returns the new revision.
   core::Result<uint64_t> write(const Topology& topology, uint64_t revision);
   // Returns the revision of a write that etcd has not confirmed; nullopt if etcd has not executed
   // the write yet. Errors: another client has changed the topology.

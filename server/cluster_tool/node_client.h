@@ -37,8 +37,8 @@ struct NodeAccess {
 
 class NodeClient {
  public:
-  // Connects and authenticates. Errors: the address and the reason why it cannot be reached, a
-  // wrong password, certificate or key files that cannot be used.
+  // Connects and authenticates. Errors: the server cannot be reached, the password is wrong, or a
+  // certificate or key file cannot be used. The first error names the address and the reason.
   static core::Result<NodeClient> connect(const Address& address, const NodeAccess& access);
 
   // Sends a command and returns its reply. Errors: no answer in time, and errors that the server

@@ -47,7 +47,7 @@ core::Result<Topology> plan_remove(Topology topology, const Address& address);
 
 // Makes the node the leader of a shard that has lost its data. Members that are not alive leave the
 // shard. Otherwise they would replace their data by those of the new leader when they return.
-// Errors: a member in sync is alive.
+// Errors: a member in sync is alive, so the data are not lost.
 core::Result<Topology> plan_replace(Topology topology, const std::vector<std::string>& alive,
                                     Node node, std::string_view shard);
 

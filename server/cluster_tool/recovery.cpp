@@ -57,7 +57,8 @@ core::Result<Recovery> plan_recovery(const std::optional<TopologyVersion>& store
     recovery.text += "etcd has the newest topology: there is nothing to recover\n";
     return recovery;
   }
-  // Servers ignore a topology with a lower revision, unless all its epochs have grown.
+  // Servers ignore a topology whose revision is lower than that of their own topology, unless the
+  // epochs of all shards have grown.
   const bool has_gone_back = is_valid || store_revision < version.revision;
   Topology topology = version.topology;
   for (Shard& shard : topology.shards) {

@@ -39,8 +39,8 @@ struct Recovery {
 // is the revision of etcd's whole store. `record` has the checksum that etcd stores in the key
 // `slots`. If the slots of the stored topology have changed, servers reject the topology unless its
 // slots have this checksum. Errors: no server keeps a topology, or a server knows a higher epoch of
-// a shard than the newest topology in `kept` has. In the second case a server that is missing from
-// `kept` must have a newer topology.
+// a shard than the newest topology in `kept` has. The second error means that some server which is
+// missing from `kept` has a newer topology.
 core::Result<Recovery> plan_recovery(const std::optional<TopologyVersion>& stored,
                                      uint64_t store_revision, const std::vector<KeptFile>& kept,
                                      const SlotRecord& record = SlotRecord());

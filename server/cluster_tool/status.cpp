@@ -17,9 +17,9 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kColumns = 8;
-// The time that clients need to connect again after they lost their connection to a server. For
-// example, valkey-glide waits up to 1.9 s between two attempts. A server that has run for less than
-// this time counts as starting, because clients get errors if it takes over too early.
+// The time that clients need to reconnect to a server that was restarted. For example, valkey-glide
+// waits up to 1.9 s between two attempts. A server that has run for less than this time counts as
+// starting. If it took over, clients that have not reconnected yet would get errors.
 constexpr int64_t kReconnectS = 2;
 using Row = std::array<std::string, kColumns>;
 

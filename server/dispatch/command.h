@@ -56,7 +56,7 @@ enum Flag : uint32_t {
   kInJournal = 1U << 23,  // journals and streams may contain the command although it changes no key
   kImmediate = 1U << 24,  // the command runs at once inside MULTI instead of being queued
 
-  // The command accesses keys beyond its arguments, so EXEC locks all stripes.
+  // The command accesses keys that are not among its arguments, so EXEC locks all stripes.
   kWholeKeyspace = 1U << 25,
   kNotPaused = 1U << 26,       // the command runs during CLIENT PAUSE ALL
   kRunsQueue = 1U << 27,       // the flags of the queued commands also apply to the command (EXEC)
@@ -136,7 +136,7 @@ inline int first_key_of(const KeyRange& range, Arguments args) {
 // range has no key, or if the argument with the number of keys is invalid.
 int last_key_of(const KeyRange& range, Arguments args);
 
-// The commands that the journal stores when a command has changed data.
+// States which commands the journal stores after a command has changed data.
 enum class Journalled : uint8_t {
   // The journal stores the command with its arguments, because replaying it gives the same result.
   kVerbatim,
@@ -230,7 +230,7 @@ inline constexpr std::string_view kVaryingOutput = "nondeterministic_output";
 
 // The permissions on keys and channels that a user needs in addition to the permission to run the
 // command. They are computed once from the row. With kMore, the fast check has_plain_rights()
-// returns false, and has_rights() decides.
+// cannot decide and returns false. The caller then needs has_rights().
 struct Needs {
   enum Kind : uint8_t { kNothing, kFirstArgument, kMore };
   Kind kind = kMore;

@@ -241,8 +241,9 @@ class Context {
     if (environment.state.listeners.any()) [[unlikely]]
       notify_event(event, in_database, key);
   }
-  // Counts and journals a change as changed() does, but notifies no watchers and no listeners. As
-  // in Redis, BITFIELD does so if it only extends the string.
+  // Counts and journals a change as changed() does, but notifies no watchers and no listeners.
+  // Called if a BITFIELD has extended the string but all its writes have failed by overflow. Redis
+  // sends no notification then either.
   void grew_only() {
     count_changes(1);
     if (command->row->journalled == Journalled::kVerbatim && !is_journalled) {
@@ -278,7 +279,7 @@ class Context {
   // Makes the connection close when the replies to this command and to earlier ones are sent.
   void close_after_reply() { result.outcome = Outcome::kClose; }
 
-  // Returns the time in seconds that a key stores as the time of its last access.
+  // Returns the present time in seconds. A key stores this time when it is accessed.
   uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }
 
  private:

@@ -223,7 +223,8 @@ CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
         if (result.outcome != Outcome::kHeldBack) finish(ctx, mark);
         return result;
       }
-      // The invalidations of evicted keys must be sent before the values that this command reads.
+      // admit() may have evicted keys that this client tracks. The client must get their
+      // invalidations before the values that this command reads.
       replies.append(take_invalidation_news(environment_.pubsub, environment_.tracking, session_));
       mark = replies.size();
       begin_ticks_ = TickClock::now();  // eviction does not count as the command's own time
@@ -315,7 +316,7 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
   const Request* before = nullptr;
   for (Request& request : requests) {
     if (!prepare(request, before) || requests.size() == 1) continue;
-    // If two adjacent requests have the same key, the first has prefetched for both.
+    // If the preceding request has the same key, its prefetch also serves this request.
     const bool is_cold = keyspace.is_worth_prefetching(database, key_of(request)) &&
                          (before == nullptr || before->key_hash != request.key_hash);
     before = &request;

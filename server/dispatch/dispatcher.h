@@ -89,7 +89,8 @@ class Dispatcher {
   // Returns true if the command has one key, whose slot this server leads and serves. Then no
   // KeyRouting is needed.
   bool serves_first_key(const Context& ctx) const;
-  // Returns whether refusal() and is_held_back() must be called at all.
+  // If may_be_refused() returns false, refusal() need not be called. If may_be_held_back() returns
+  // false, is_held_back() need not be called.
   bool may_be_refused(const Context& ctx, uint32_t flags) const;
   bool may_be_held_back() const;
   // Returns whether the command must wait for the end of a pause or a hold, or until enough earlier

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Drain: calls back once no I/O thread runs a command that started before begin() was called.
+// Drain: calls a callback when no I/O thread any longer runs a command that started before begin().
 //
 // Holding back new commands is not enough for a caller that needs all commands to have stopped. A
 // command that has started earlier may still be waiting for the locks of its stripes. Each command

@@ -84,8 +84,8 @@ Eviction::Databases Eviction::databases(int64_t now_us, bool is_exact) const {
 bool Eviction::make_room(uint64_t bytes) {
   if (is_exempt() || is_held_back()) return true;
   const Outcome outcome = evict({bytes, StripeWait::kWait});
-  // The `bytes` are not allocated yet. So if used memory does not exceed the limit now, the
-  // statistics count the limit as kept, even if there is no room for `bytes`.
+  // The `bytes` are not allocated yet. So the statistics record that the limit is exceeded only if
+  // used memory without `bytes` exceeds it.
   const bool keeps_limit = outcome == Outcome::kDone || !exceeds_limit(0);
   record(keeps_limit ? Outcome::kDone : outcome);
   if (outcome == Outcome::kGoesOn) post_tick();
@@ -99,8 +99,8 @@ uint64_t Eviction::obtainable_bytes() const {
   if (policy() == EvictionPolicy::kNoEviction || is_held_back()) return 0;
   if (databases(parts_.clock.monotonic_us(), true)->empty()) return 0;
   // While used memory exceeds the limit by more than an eighth of the limit, only small allocations
-  // are accepted. Rejecting them would protect nothing, because any command may store a string
-  // of that size without a check of the memory.
+  // are accepted. Rejecting small allocations would protect nothing, because every command may
+  // store a string of this size without a check of the memory.
   constexpr uint64_t kPartInDebt = 8;
   constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
   if (excess_bytes(0) > limit / kPartInDebt) return kSmallBytes;
@@ -217,8 +217,8 @@ uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate,
 void Eviction::record(Outcome outcome) {
   std::atomic<int64_t>& since_us = parts_.gauges.eviction_exceeded_since_us;
   const bool is_exceeded = outcome != Outcome::kDone;
-  // The clock is read only when memory begins or ceases to exceed the limit, because only these
-  // changes are recorded.
+  // Only the times at which memory begins or ceases to exceed the limit are recorded. At all other
+  // calls the clock is not read.
   if ((since_us.load(std::memory_order_relaxed) != 0) == is_exceeded) return;
   const int64_t now_us = parts_.clock.monotonic_us();
   int64_t never_us = 0;

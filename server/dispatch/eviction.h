@@ -47,7 +47,7 @@ class Eviction final : public RoomMaker {
     core::keyspace::Keyspace& keyspace;
     core::keyspace::Reclaimer& reclaimer;
     const ServerState& state;
-    // Returns whether writes are paused now, or held back for a role change.
+    // Returns whether writes of clients must wait now, because of a pause or a role change.
     std::function<bool()> are_writes_held;
     // Called for each evicted key under its stripe's lock, to journal the DEL.
     std::function<void(unsigned database, std::string_view key)> on_evicted;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// KeyRouting: which server of the cluster serves a client's command, found by the command's keys.
-// Outside a cluster it is always this server.
+// KeyRouting: finds the server of the cluster that serves a client's command, by the command's
+// keys. Outside a cluster, this server serves every command.
 //
 // Thread safety: each object belongs to the thread that runs its command.
 // Source: docs/cluster.md.

@@ -59,7 +59,7 @@ class PauseGate final : public CommandDrain {
     end_ms_.store(end_ms);
     mode_.store(mode);
   }
-  // Calls back once no I/O thread runs a command that started before this call.
+  // Calls `on_ended` once no I/O thread still runs a command that started before this call.
   void drain(Drain::Callback on_ended) override { drain_.begin(std::move(on_ended)); }
 
   void end() {

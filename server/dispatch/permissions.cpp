@@ -40,7 +40,8 @@ size_t denied_key(const acl::Selector& selector, const Command& row, Arguments a
   return denied;
 }
 
-// Returns the index of the first channel that the selector denies, as denied_key() does for keys.
+// Returns the index of the argument that is the first channel denied by the selector. Returns 0 if
+// no channel is denied.
 size_t denied_channel(const acl::Selector& selector, const Command& row, Arguments args) {
   if (row.channels == ChannelUse::kNone || selector.allows_all_channels()) return 0;
   const size_t end = row.channels == ChannelUse::kPublishes ? 2 : args.size();
@@ -136,8 +137,8 @@ Needs needs_of(const Command& row) {
 
 std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& command,
                                 Arguments args) {
-  // If all selectors deny the command, the reason of the selector that passed the most checks is
-  // reported.
+  // If all selectors deny the command, reports the denial of the selector whose failing check came
+  // last. The order of the checks is: command, keys, channels.
   Denial furthest{acl::Reason::kCommand};
   for (const acl::Selector& selector : user.selectors()) {
     const auto denial = denial_of(selector, command, args);

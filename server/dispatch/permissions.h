@@ -58,9 +58,9 @@ std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& 
 // has_rights() must be called.
 bool has_plain_rights(const SessionUser& identity, uint64_t version,
                       const RegisteredCommand& command, Arguments args);
-// Returns true if the user's rules allow the command, at the cost of few instructions. Returns
-// false also if the access rules have changed since `identity` was refreshed. REQUIRES: the number
-// of arguments fits the command's arity; the user is logged in.
+// Returns true if the user's rules allow the command. Takes only a few instructions. Also returns
+// false if the access rules have changed since `identity` was refreshed. REQUIRES: the number of
+// arguments fits the command's arity; the user is logged in.
 bool has_rights(const SessionUser& identity, const acl::Users& users,
                 const RegisteredCommand& command, Arguments args);
 // Returns the error reply if the session's user may not run ctx.command with ctx.args, and logs the

@@ -28,7 +28,7 @@ struct Syntax {
   std::vector<Syntax> parts;  // the parts of a kOneOf or kBlock
 };
 
-// Returns the name of the kind in COMMAND DOCS.
+// Returns the name that COMMAND DOCS uses for this kind of argument.
 std::string_view kind_name(Syntax::Kind kind);
 
 // Parses the notation. Errors: unbalanced brackets, an empty choice.

@@ -39,8 +39,8 @@ enum class SaveStart : uint8_t;
 // FinalSave: whether a snapshot is written when the process ends.
 enum class FinalSave : uint8_t {
   kNone,
-  // Save points are configured, so a snapshot is written. A failed save causes only a warning if
-  // the append log holds all data.
+  // Save points are configured, so the server writes a snapshot before it ends. If the save fails
+  // but the append log holds all data, the server only logs a warning and ends.
   kBySavePoints,
   kRequired,  // SHUTDOWN SAVE requires a snapshot: if the save fails, the server continues
 };

@@ -23,7 +23,7 @@ namespace server::net {
 namespace {
 
 void set_option(int descriptor, int level, int name, int value) {
-  // The result is ignored: a socket option that the system rejects costs only speed.
+  // The result is ignored, because the connection also works without the option.
   (void)::setsockopt(descriptor, level, name, &value, sizeof value);
 }
 

@@ -58,7 +58,7 @@ class ClientInput {
   std::string_view join(std::string_view fresh);
   // Returns the big argument of the first request once it is complete; usually null.
   BigArgument* big_argument() const { return big_is_whole() ? big_.get() : nullptr; }
-  // Stores `rest`, the end of the bytes that join() returned.
+  // Stores `rest`: the last bytes of join()'s result, which the caller has not consumed yet.
   void keep(std::string_view rest, bool is_authenticated, AnnouncedBytes announced = {});
   void forget();
   // Frees all unused memory of an idle, authenticated client. Returns false if there was none.

@@ -72,8 +72,9 @@ size_t ClientOutput::release(std::string_view error, protocol::RespVersion resp)
     size_t at = 0;
     for (const ReplySpan& write : held_writes_) {
       const std::string_view reply = unsent_.view().substr(write.begin, write.end - write.begin);
-      // `error` replaces each reply to a write, with two exceptions. If the reply is empty, CLIENT
-      // REPLY silences the command. If the reply is an error, the command has changed no data.
+      // `error` replaces each reply to a write, with two exceptions. An empty reply remains,
+      // because CLIENT REPLY silences the command. An error remains, because the command has
+      // changed no data.
       if (reply.empty() || reply.front() == '-') continue;
       answered.append(unsent_.view().substr(at, write.begin - at));
       protocol::ReplyWriter(answered, resp).error(error);

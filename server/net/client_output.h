@@ -39,7 +39,7 @@ class ClientOutput {
   // reported that it is writable.
   [[nodiscard]] bool flush(bool is_ready);
 
-  // Stores bytes that may not be sent before release(). `writes` and `whole` have the same meaning
+  // Stores bytes that must not be sent before release(). `writes` and `whole` have the same meaning
   // as in ReplySink.
   void hold(std::string_view bytes, std::span<const ReplySpan> writes,
             protocol::OutputBuffer* whole = nullptr);

@@ -27,7 +27,7 @@
 namespace server::net {
 namespace {
 
-// Limit on a client's unsent replies. Above it the client's commands wait.
+// While a client's unsent replies exceed this limit, its further commands wait.
 constexpr size_t kUnsentBytesMax = 32 << 20;
 
 std::shared_ptr<Stream> stream_of(const Session& session) {
@@ -98,7 +98,7 @@ void Connection::on_ready(uint32_t events) {
     // An evicted client must not allocate memory for another command before its thread closes it.
     return is_killed() ? close() : receive();
   }
-  // While the connection does not read, only events that report a broken connection close it.
+  // A broken connection is closed even while the server does not read from it.
   const uint32_t ends = EPOLLHUP | EPOLLERR | (is_in(State::kBlocked) ? EPOLLRDHUP : 0U);
   if ((events & ends) != 0) return close();
   // A wait for the append log is short, so EPOLLIN is disabled only when input arrives during the
@@ -459,8 +459,8 @@ void Connection::await_reply() {
   update_interest();
   thread_.connections.set_blocked(session_->id, true);
   thread_.blocked_waker.arm();
-  // An acknowledgement may have arrived after the command checked for it, and syncs of disks send
-  // no notification. So the connection polls at this interval.
+  // The connection polls at this interval for two reasons. An acknowledgement may have arrived
+  // after the command counted the acknowledgements, and no notification follows a sync to disk.
   constexpr int64_t kLookUs = 10'000;
   const int64_t deadline_us = awaited_->deadline_us();
   const int64_t left_us = deadline_us == 0 ? kLookUs : deadline_us - services_.clock.monotonic_us();

@@ -56,8 +56,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // this serial. Returns the number of bytes added. send_unsent() must be called afterwards.
   size_t add_message(const Delivery& delivery, uint64_t serial);
   void send_unsent(bool is_ready = false);
-  // Sends lines of MONITOR after the unsent replies, unless the session no longer monitors. Closes
-  // the client if earlier lines were lost.
+  // Sends lines of MONITOR after the unsent replies if the session still monitors. Closes the
+  // client if earlier lines were lost.
   void add_monitored(std::string_view lines, bool are_some_lost);
   // Closes the connection if CLIENT KILL has ended it, or its user has lost a permission that the
   // session needs. Otherwise retries the command that is held back or blocked.

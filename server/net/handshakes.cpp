@@ -42,8 +42,8 @@ bool Handshakes::make_room() {
       static_cast<size_t>(std::max<int64_t>(1, services_.config.max_clients() / 2));
   if (under_way_.size() < count_max) return true;
   drop_ended();
-  // This call ends about an eighth of the handshakes, if they are old enough. The next calls then
-  // find room without checking all handshakes.
+  // Ends the oldest handshakes until about an eighth of the room is free, but none that has run for
+  // less than kTimeMinUs. The next calls then find room without checking all handshakes.
   const size_t count_wanted = count_max - 1 - count_max / 8;
   const int64_t now_us = services_.clock.monotonic_us();
   while (under_way_.size() > count_wanted && end_oldest(now_us - kTimeMinUs)) {

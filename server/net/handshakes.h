@@ -24,8 +24,8 @@ class Handshakes {
  public:
   explicit Handshakes(const Services& services) : services_(services) {}
 
-  // Returns whether another handshake may begin now. At the limit, first ends the oldest handshakes
-  // that have lasted at least a second.
+  // Returns whether another handshake may begin now. If the limit is reached, the function first
+  // ends some of the oldest handshakes, but none that has lasted less than a second.
   bool make_room();
   // Records that the session's handshake begins now. REQUIRES: the session has a TLS stream and is
   // registered.

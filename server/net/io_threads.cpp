@@ -55,8 +55,9 @@ IoThreads::~IoThreads() {
 
 IoThread& IoThreads::next() {
   // With `appendfsync always`, a new client goes to the first thread that is not busy. The clients
-  // then share few threads, and one sync serves the writes of more clients. A thread with
-  // kClientsMax clients is skipped: so many clients need another thread, even for small commands.
+  // then share few threads, and one sync serves the writes of more clients. A thread that already
+  // has kClientsMax clients gets no further ones, because even their small commands can overload
+  // it.
   constexpr size_t kClientsMax = 256;
   if (log_.syncs_before_replies()) {
     const auto found = std::ranges::find_if(threads_, [](const auto& thread) {

@@ -3,7 +3,8 @@
 // IoThreads: the threads that serve connections, each with a loop of its own.
 //
 // Invariants: a connection belongs to one thread from accept to close; other threads post tasks to
-// that thread. At the end of an iteration of the event loop, the replies of its commands are sent.
+// that thread. At the end of each iteration of its event loop, a thread sends the replies to the
+// commands of that iteration.
 // Thread safety: any thread may call loop.post(), the wakers and connections.count(). All other
 // members of an IoThread must be used on that thread.
 #pragma once
@@ -48,7 +49,7 @@ struct IoThread {
 
  private:
   friend class IoThreads;
-  // Ends the loop after the connections' timers have ended.
+  // Closes the connections and sockets. The loop ends when it has no more timers and handlers.
   void stop();
   // Returns whether this I/O thread recently used more than half of a processor. Only I/O thread 0
   // may call this function, for any of the I/O threads.

@@ -58,7 +58,7 @@ class RequestRunner {
     kNeedsInput,       // the input contains no more complete commands
     kManyReplies,      // the replies so far must be sent first
     kHeldBack,         // the next command has not run, because it must wait
-    kBlocked,          // the last command has run; its reply, Progress::awaited, comes later
+    kBlocked,          // the last command has run; Progress::awaited will provide its reply
     kClosesClient,     // the connection closes when the replies are sent
     kOverOutputLimit,  // the replies exceed the client's output limit
   };

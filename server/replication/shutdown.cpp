@@ -104,8 +104,8 @@ bool Shutdown::wait_is_over() const {
   if (!wanted_offset_) return false;
   if (deadline_us_ == 0 || parts_.clock.monotonic_us() >= deadline_us_) return true;
   const auto replicas = parts_.leader.describe();
-  // The server does not wait for replicas that still need a snapshot, because no snapshot starts
-  // now.
+  // The server does not wait for replicas whose snapshot has not started, because no snapshot
+  // starts during a shutdown.
   return std::ranges::all_of(replicas, [this](const Leader::Description& replica) {
     return replica.state == ReplicaState::kWaits || replica.acked >= *wanted_offset_;
   });

@@ -74,8 +74,8 @@ class Shutdown {
 
   // Returns the request for SHUTDOWN without options. The save points then decide whether to save.
   Request usual_request() const;
-  // Returns the request for a signal. `words` has the bits of shutdown-on-sigint or
-  // shutdown-on-sigterm.
+  // Returns the request that a received SIGINT or SIGTERM makes. `words` is the value of
+  // shutdown-on-sigint or shutdown-on-sigterm, with one bit for each word.
   Request signal_request(int64_t words) const;
   // Starts an attempt to shut down. If an attempt is waiting already, this request joins it. A
   // request without a wait for replicas ends the wait of that attempt. If the data cannot be saved,

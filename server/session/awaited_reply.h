@@ -31,8 +31,8 @@ class AwaitedReply {
   // true only after CLIENT UNBLOCK or inside EXEC.
   virtual int64_t deadline_us() const { return 0; }
   virtual bool can_be_unblocked() const { return false; }
-  // Returns whether try_answer() has changed keys, so that the reply must wait until the change is
-  // safe.
+  // Returns whether try_answer() has changed keys. ReplyGate then holds the reply back, like the
+  // reply to any other write.
   virtual bool has_written() const { return false; }
   // Returns whether CLIENT LIST and INFO show the waiting client as blocked. A client that can be
   // unblocked is always shown.

@@ -70,9 +70,9 @@ void Clients::count_memory(Session& session) {
   sum_bytes_.fetch_add(static_cast<int64_t>(bytes - before), std::memory_order_relaxed);
 }
 
-// Adds the memory that an evicted client has allocated since its eviction to closing_bytes_, which
-// maxmemory does not limit. Otherwise keys would be evicted to make room for this memory, although
-// it is freed soon.
+// Updates closing_bytes_ after the memory of an evicted client has changed. The limit maxmemory
+// does not include closing_bytes_, because keys should not be evicted for memory that is freed
+// soon.
 void Clients::count_closing(const Session& session) {
   const std::scoped_lock lock(mutex_);
   const auto found = closing_.find(session.id);
@@ -117,8 +117,9 @@ bool Clients::evict_over(uint64_t limit_bytes) {
         stop_counting(*session);
         continue;
       }
-      // Idle clients are counted, too. When the first subscriber of a channel leaves, the next
-      // subscriber is charged for the channel's shared memory, even if it is idle.
+      // The memory of idle clients is counted again, too, because it can grow. When the first
+      // subscriber of a channel leaves, the channel's shared memory counts as memory of the next
+      // subscriber.
       count_memory(*session);
       if (is_counted(*session) && !session->no_evict) {
         candidates.push_back({session->counted_bytes.load(), session});

@@ -43,8 +43,9 @@ class Clients {
   void count_memory(Session& session);
   // Enforces maxmemory-clients after the sum has grown: evicts the biggest clients until the rest
   // use less than `limit_bytes`. Replicas, the link to the leader and clients with NO-EVICT are
-  // exempt. If evicting all other clients does not suffice, only evict_over() tries again. Returns
-  // whether clients were evicted. The threads of evicted clients must close the connections.
+  // exempt. If their memory alone exceeds the limit, this function evicts no more clients until
+  // evict_over() has found that the sum is below the limit again. Returns whether clients were
+  // evicted. The threads of evicted clients must close the connections.
   bool keep_below(uint64_t limit_bytes) {
     if (is_over(limit_bytes) && !is_futile_.load(std::memory_order_relaxed)) [[unlikely]]
       return evict_over(limit_bytes);
@@ -64,7 +65,8 @@ class Clients {
   }
   // Subtracts the client's memory from the sum. Returns the number of subtracted bytes.
   uint64_t stop_counting(Session& session);
-  // Updates closing_bytes_ with the present memory of an evicted session.
+  // Updates closing_bytes_ after the memory of an evicted session has changed. Does nothing for
+  // other sessions.
   void count_closing(const Session& session);
   void evict(Session& session);
 
@@ -74,8 +76,8 @@ class Clients {
   // Sum of the sessions' counted_bytes. It is signed, because a subtraction may come before the
   // addition that another thread makes for the same session.
   std::atomic<int64_t> sum_bytes_{0};
-  // True if the last eviction did not suffice: the clients with NO-EVICT alone use `limit_bytes` or
-  // more.
+  // True if the last eviction could not reach the limit, because the clients with NO-EVICT alone
+  // use `limit_bytes` or more.
   std::atomic<bool> is_futile_{false};
 
   // This mutex is held while a thread chooses clients to evict. It is locked before mutex_.

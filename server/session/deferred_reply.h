@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// DeferredReply: the reply of a command that another thread completes: a short text, or an error.
+// DeferredReply: a reply that is sent later, when another thread has completed the command. The
+// reply is a short text or an error.
 //
 // Thread safety: `end` and `end_with` may be called from any thread, also after the session has
 // ended.

@@ -12,7 +12,8 @@ namespace {
 
 using protocol::RespVersion;
 
-// After the key was read, the options of tracking may have changed.
+// Returns whether the client still wants the invalidation. Its tracking options may have changed
+// since it read the key.
 bool wants(const ClientTracking& tracking, const Invalidation& invalidation, uint64_t session_id) {
   if (invalidation.keys.empty()) return true;
   if (tracking.is_broadcast != invalidation.is_broadcast) return false;
@@ -58,8 +59,9 @@ std::string invalidation_news(PubSub& pubsub, const Clients& clients, Session& s
 std::string take_invalidation_news(PubSub& pubsub, Tracking& tracking, Session& session) {
   const ClientTracking* const wanted = session.subscriptions.tracking();
   if (wanted == nullptr || wanted->redirect != 0) return "";
-  // If no client changed a key, for example because it expired, the key is in the list of changed
-  // keys of thread 0. So that list is broadcast before this session's invalidations are taken.
+  // Thread 0's list of changed keys has the keys that the server itself has changed, for example
+  // because they expired. So the keys of that list are broadcast before this
+  // session's invalidations are taken.
   if (wanted->is_broadcast) tracking.send_broadcasts(0);
   std::string bytes;
   for (const auto& invalidation : pubsub.take_invalidations(session.thread_index, session.id)) {

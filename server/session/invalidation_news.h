@@ -22,8 +22,9 @@ struct Delivery;
 std::string invalidation_news(PubSub& pubsub, const Clients& clients, Session& session,
                               const Delivery& delivery);
 
-// Removes the session's invalidations from the thread's inbox, ahead of earlier messages, and
-// returns their bytes. Invalidations that other clients redirect to the session stay in the inbox.
+// Removes the session's invalidations from the thread's inbox and returns their bytes. All other
+// messages stay, even earlier ones, and so do invalidations that other clients redirect to the
+// session.
 std::string take_invalidation_news(PubSub& pubsub, Tracking& tracking, Session& session);
 
 }  // namespace server

@@ -30,8 +30,8 @@ std::vector<std::string_view> masked_words(const Observed& observed) {
   return words;
 }
 
-// Returns the word whose bytes the command has stored in a key; null if there is none. Other
-// threads may change the bytes of a stored word.
+// If a key has taken over the buffer of the command's big argument, returns this argument. Returns
+// null otherwise. Other threads may change the bytes of the returned argument.
 const BigArgument* stored_word(const Observed& observed) {
   const BigArgument* const big = observed.big_argument;
   return big != nullptr && big->is_taken() ? big : nullptr;

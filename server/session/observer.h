@@ -33,8 +33,8 @@ class TickClock;
 
 // The arguments and the duration of a command that has ended.
 struct Observed {
-  // The function returns whether the word at `index` is a secret. The pointer is null if the
-  // command has no secret arguments.
+  // Points to a function that returns whether the word at `index` is a secret. Null if the command
+  // has no secret arguments.
   using Hides = bool (*)(std::span<const std::string_view> words, size_t index);
 
   const Session& session;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplayedError: the error reply to a command from a journal or a leader, and whether data are
-// missing because of it.
+// ReplayedError: the error reply to a command from a journal or a leader, and whether the failure
+// of the command leaves data missing.
 //
 // The journal of this server, and the stream of a Bloomery leader, contain only effects of
 // successful commands. So if one of these commands fails at replay, its effect is missing. Other

@@ -81,8 +81,8 @@ struct ReplicaTraits {
   std::string node_id;  // id of the replica's node in a cluster
   bool takes_eof_mark = false;
   bool knows_psync2 = false;
-  // True for a Bloomery replica, which applies the stream as effects. A snapshot for such a replica
-  // may contain bits of filters that were set after the snapshot's offset.
+  // True for a Bloomery replica. The stream for such a replica contains effects of commands, so its
+  // snapshot may contain bits of filters that were set after the snapshot's offset.
   bool reads_effects = false;
   bool wants_snapshot_only = false;
   bool wants_no_keys = false;

@@ -28,8 +28,8 @@ struct SampleSection {
   std::vector<SampleParagraph> paragraphs{};
 };
 
-// Parses the sample file. A paragraph begins with its words and ends with the lines of its options
-// and examples. These lines may be commented out ("# masteruser x").
+// Parses the sample file. A paragraph begins with an explanation, and ends with the lines of its
+// options and examples. These lines may be commented out ("# masteruser x").
 std::vector<SampleSection> parse_sample_file(std::string_view text);
 
 }  // namespace server

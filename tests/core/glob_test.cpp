@@ -194,7 +194,7 @@ TEST(Glob, HeadOfAShortTextEndsInZeros) {
   }
 }
 
-// ACL calls is_prefix_with() before it matches the whole pattern.
+// ACL checks call is_prefix_with() first, because matching the whole pattern is slower.
 TEST(Glob, PrefixesMatchWithoutTheSlowPath) {
   const auto is_prefix_with = [](std::string_view pattern, std::string_view text) {
     return Glob(pattern).is_prefix_with(text, Glob::head_of(text));

@@ -68,8 +68,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const Outcome usual = feed(bytes, kReceived);
   const Outcome small = feed(bytes, size_t{data[0]} + 1);
-  // A limit may be exceeded at an earlier request if the input is fed in bigger pieces. The
-  // requests that both readers accept must be equal.
+  // The size of the pieces may decide at which request a limit is exceeded. So one reader may
+  // accept more requests than the other. The requests that both readers accept must be equal.
   const size_t count = std::min(usual.requests.size(), small.requests.size());
   if (!std::equal(usual.requests.begin(), usual.requests.begin() + static_cast<ptrdiff_t>(count),
                   small.requests.begin())) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Aborts if a replica interprets its leader's bytes differently when they are divided differently,
-// or if it passes on bytes that were not received.
+// Aborts if the way in which the leader's bytes are divided into reads changes their meaning to the
+// replica. Also aborts if the replica passes on bytes that it did not receive.
 //
 // The first byte of an input chooses where the stream is divided. The second byte chooses the
 // replies of the leader that precede the remaining bytes.

@@ -15,7 +15,7 @@ namespace {
 // Duration for which an append log fails. After half of it, a leader with a failing log must have
 // handed over.
 constexpr int64_t kLogFailsUs = 16 * kSecond;
-constexpr int64_t kHandOver = 9;  // fault_at_node() hands a shard over if `kind` is 9
+constexpr int64_t kHandOver = 9;  // the `kind` for which fault_at_node() hands a shard over
 
 }  // namespace
 
@@ -76,8 +76,8 @@ void ClusterModel::cut_power_of_leader() {
   }
 }
 
-// The leader's log fails, or the leader crashes, hands over or shuts down. The log of a replica may
-// have failed before.
+// Causes one event in each shard whose members are all in sync: the leader's log fails, or the
+// leader crashes, hands over or shuts down. The log of a replica may fail before the event.
 void ClusterModel::fail_logs() {
   if (now_us_ > end_us_ - 2 * kQuietSeconds * kSecond) return;
   at(pick(40 * kSecond, 50 * kSecond), [this] { fail_logs(); });
@@ -90,9 +90,9 @@ void ClusterModel::fail_logs() {
     const auto number = static_cast<size_t>(pick(0, static_cast<int64_t>(replicas.size()) - 1));
     if (chance(0.7)) fail_log(*by_id_.at(replicas[number]));
     const bool is_planned = options_.members == 2 || chance(0.3);
-    // A planned event is a handover or a shutdown of the leader. It happens one second after the
-    // replica's log may have failed, when the leader already knows of the failure. An unplanned
-    // event is a crash of the leader or a failure of its log. It happens within that second.
+    // A planned event is a handover or a shutdown of the leader. It happens one second from now.
+    // The leader then already knows of a failure of the replica's log. An unplanned event is a
+    // crash of the leader or a failure of its log. It happens at a random time within this second.
     at(is_planned ? kSecond : pick(0, kSecond), [this, &leader, is_planned] {
       if (is_planned) return chance(0.5) ? fault_at_node(leader, kHandOver) : end(leader);
       if (chance(0.7)) return fail_log(leader);

@@ -41,8 +41,8 @@ void ClusterModel::add_twin() {
   nodes_.push_back(std::move(twin));
 }
 
-// Schedules faults of two processes that have the same id: they die, stop for a while, hand over
-// and take over.
+// Two processes have the same id. Schedules random events for them: one of the two dies and
+// restarts, is suspended for a while, hands over the shard, or takes it over.
 void ClusterModel::trouble_twins() {
   const std::array<int64_t, 5> kinds = {2, 2, 4, 9, 10};
   for (int64_t when_us = 5 * kSecond; when_us < (options_.seconds - kQuietSeconds) * kSecond;

@@ -39,9 +39,9 @@ enum class Mutation : uint8_t {
   kLeaseIsPermit,         // a leader serves without a permit while its lease is kept alive
   kStaleReads,            // a permit is confirmed by an etcd member that lags
   kSilenceIsPromise,      // a silent member counts as if it had promised to start no takeover
-  kForgetsEpoch,          // a restart forgets the epoch
+  kForgetsEpoch,          // a node loses its stored epoch when it restarts
   kSuccessorNeverWaits,   // a new leader assumes that the former leader has resigned
-  kPromiseBlocksNothing,  // promises of no takeover end immediately, so leaders change needlessly
+  kPromiseBlocksNothing,  // promises not to take over end at once, so leaders change needlessly
   kAbsentMayLead,         // a leader serves without a key alive/<id> in etcd
   kLeavesLate,            // a replica counts as in sync for seconds after its link ends
   kRevokesEarly,          // a leader that shuts down revokes its lease before its data are safe
@@ -71,8 +71,8 @@ enum class Faults : uint8_t {
   // early. Data may be lost, because the two processes have different data.
   kTwins,
   // Whenever all members are in sync, either one member ends as after SIGTERM, or the leader dies
-  // and may lose its disk. No acknowledged write may be lost, except writes younger than kLagUs if
-  // the leader has died.
+  // and may lose its disk. If the leader dies, acknowledged writes younger than kLagUs may be lost.
+  // No other acknowledged write may be lost.
   kRollingRestarts,
   // etcd is restored from a backup that lacks some changes. Later the newest topology that a node
   // has stored is written to etcd, and the leader dies.
@@ -199,7 +199,7 @@ class ClusterModel {
   void end_leader_after_join(ShardFacts& facts, int64_t until_us, bool has_left = false);
   void load_slowly();
   void hand_over_often();
-  // Sends a request of the only client to this node, after `moved` redirections.
+  // Makes the model's client send its request to this node, after `moved` redirections.
   void request(Node& node, int moved);
 
   // Seconds without faults at the end of every run.

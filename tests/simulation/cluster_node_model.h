@@ -40,14 +40,16 @@ struct ClusterModel::Node {
   // The node's role in replication. After the Member has requested a role, it takes some time until
   // the node has this role.
   uint64_t roles = 0;  // number of roles that the Member has requested
-  uint64_t load = 0;   // Number of snapshot loads that the node has started or abandoned.
-  // Time at which the load of a snapshot ends; 0 if the node loads none.
+  uint64_t load = 0;   // number of snapshot loads that the node has started or abandoned
+
+  // Time at which the present load of a snapshot ends; 0 if the node loads none.
   int64_t loads_until_us = 0;
   std::string follows;
   uint64_t follows_epoch = 0;
   int64_t heard_us = 0;  // time at which the node last received its leader's stream
   uint64_t history_epoch = 0;
-  uint64_t stream_epoch = 0;  // epoch in which the node is a leader with replicas; 0 if it is not
+  // The epoch in which the node, as the leader, serves its stream; 0 if it serves no stream.
+  uint64_t stream_epoch = 0;
   Log log;
   struct Ack {
     uint64_t acked = 0;

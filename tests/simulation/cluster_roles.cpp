@@ -32,8 +32,8 @@ void ClusterModel::look_at_role(Node& node) {
   if (now_us_ - node.synced_us >= kSecond) {
     node.synced_us = now_us_;
     if (node.log_works) sync_disk(node);
-    // A node stores the topology only now and then, so a restarted node may know an old one. The
-    // epoch is always stored.
+    // A node does not store every topology, so a restarted node may know an old topology. The epoch
+    // is always stored.
     const bool is_known = node.member->topology().revision != 0;
     const bool is_drawn = options_.faults == Faults::kDrawn;
     const bool is_always_kept =

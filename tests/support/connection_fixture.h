@@ -36,8 +36,8 @@ class ConnectionFixture : public ClientsFixture {
     return all;
   }
   bool is_closed() const { return thread_.connections.count() == 0; }
-  // Sets the end offset of the simulated log. Later replies wait until the log is safe up to
-  // `offset`.
+  // Sets the end offset of the simulated log. Replies that are added after this call wait until the
+  // log is safe up to `offset`.
   void append_to_log(uint64_t offset) { log_.end = offset; }
 
   Remote& remote_ = connect();

@@ -48,8 +48,8 @@ class KeyTest : public CommandTest {
     const core::keyspace::Entry* entry = entry_of(name, database);
     return entry == nullptr ? "(none)" : std::string(entry->text(scratch));
   }
-  // A second client watches `key` in that client's database. Then `action` runs. Returns true if
-  // the EXEC of the second client fails afterwards.
+  // Makes a second client watch `key` in the database that this client has selected, and runs
+  // `action`. Returns true if the second client's EXEC then fails.
   template <class Action>
   bool watcher_notices(const std::string& key, Action&& action) {
     run_as_other({"WATCH", key});

@@ -50,8 +50,8 @@ class LeaderFixture : public CommandTest {
       pollfd waited{ends[1], POLLIN, 0};
       return ::poll(&waited, 1, 0) > 0;
     }
-    // Waits for up to 1 s, in which the leader's thread reads the clock several times. Returns true
-    // if bytes arrive or the connection is closed.
+    // Waits for up to 1 s. Returns true if bytes arrive or the connection is closed. The second is
+    // long enough for the leader's thread to read the clock several times.
     bool hears_more() const {
       pollfd waited{ends[1], POLLIN, 0};
       return ::poll(&waited, 1, 1000) > 0;
@@ -63,7 +63,8 @@ class LeaderFixture : public CommandTest {
       char byte = 0;
       return ::recv(ends[1], &byte, 1, MSG_DONTWAIT) == 0;
     }
-    // Reads at least `size` bytes, or all bytes until no more arrive.
+    // Reads until at least `size` bytes have arrived, the connection has ended, or no bytes have
+    // arrived for a minute. Returns the bytes.
     std::string read(size_t size) {
       std::string all;
       std::array<char, 4096> buffer;

@@ -76,8 +76,8 @@ class PlayedLeader {
                                                : "+OK\r\n");
     }
   }
-  // Answers PSYNC with a snapshot. If `mark` is empty, the snapshot's size is announced; otherwise
-  // `mark` follows the snapshot.
+  // Answers PSYNC with a snapshot. If `mark` is empty, announces the size of the snapshot.
+  // Otherwise announces the end mark `mark`, and sends it after the snapshot.
   void full_resync(std::string_view snapshot, uint64_t offset = 0, std::string_view mark = "") {
     say(fmt::format("+FULLRESYNC {} {}\r\n", kId, offset));
     send_snapshot(snapshot, mark);

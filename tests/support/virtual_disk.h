@@ -428,8 +428,8 @@ class VirtualDisk final : public FileSystem {
     } else if (choice == 1) {
       node.bytes.resize((size + kBlockBytes - 1) / kBlockBytes * kBlockBytes, '\0');
     } else if (choice == 2) {
-      // The block with the end of the synced bytes was not written, although later blocks were. So
-      // the rest of this block reads as zeros.
+      // The power cut lost the last write to the block in which the synced bytes end, but no write
+      // to later blocks. So the unsynced bytes of this block read as zeros.
       const size_t end = std::min(size, (node.synced.size() / kBlockBytes + 1) * kBlockBytes);
       for (size_t at = node.synced.size(); at < end; ++at) node.bytes[at] = '\0';
     }

@@ -211,8 +211,8 @@ class ModeMatrixTest(unittest.TestCase):
         cells = self.choose(rules=[refused])
         found = [cell.event for cell in cells if mode_matrix.matches(cell, refused[1])]
         self.assertEqual(sorted(found), events)
-        # The server rejects the event of some cells of the mode matrix. Such a cell may end before
-        # it tests anything. The other cells must contain each kind of value with each event.
+        # A cell whose event the server rejects may end before it tests anything. So the other cells
+        # must contain each kind of value with each event.
         others = [cell for cell in cells if not mode_matrix.matches(cell, refused[1])]
         kinds = {(cell.kind, cell.event) for cell in others}
         self.assertEqual(

@@ -6,9 +6,9 @@
 // walks a whole array asks the file which pages were touched, and does not access the others.
 //
 // Invariants: each array has its own range of the file, which is never reused; a gap separates two
-// ranges. A freed array stays in memory only while a forked child lives that may read it. Such a
-// child was forked after the array was mapped and before it was freed. Only the process that
-// created the file maps new ranges of it and frees them.
+// ranges. After an array is freed, its memory is kept only while a forked child that may read the
+// array is alive. Such a child was forked after the array was mapped and before it was freed. Only
+// the process that created the file maps new ranges of it and frees them.
 // Arrays of HugePages::kArrayBytesMin and more begin at multiples of 2 MiB, so that HugePages can
 // move them. All other arrays, and those of a forked child, keep small pages.
 // If the file cannot be created, arrays are anonymous shared mappings and every page counts as
@@ -68,8 +68,9 @@ class ArrayMemory {
 
  private:
   struct Tail;
-  // A forked child. A counter increases by one before and after each fork(). The two values for
-  // this child show which arrays existed during the child's fork().
+  // A forked child. A counter of events increases by one before and after each fork(). Each array
+  // records the counter's values when it was mapped and freed. Comparing these values with `begin`
+  // and `end` shows whether the array may have existed during this child's fork().
   struct Child {
     uint64_t begin;  // value of the counter before the fork() of this child
     // Value of the counter after that fork() returned. Until then, the largest uint64_t.

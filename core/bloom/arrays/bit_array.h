@@ -103,7 +103,8 @@ class BitArray {
   struct Extent {
     bool is_mapped : 1 = false;
     bool is_private : 1 = false;
-    // The bit count lies above the flags, so that one shift of the word gives the number of lines.
+    // The bit count is in the upper bits of the word. So one right shift both removes the flags and
+    // divides the count by the line size.
     uint64_t bit_count : 62 = 0;
   };
 

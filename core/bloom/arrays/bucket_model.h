@@ -33,7 +33,7 @@ struct BucketModel {
            slots_per_bucket * fingerprint_bits <= kBucketBitsMax;
   }
   double bucket_count() const;
-  // Probability that an item that was never added is found among `item_count` items.
+  // Probability of a false positive in a lookup, if the table holds `item_count` items.
   double error_rate(double item_count) const;
   // Number of items that a table of this shape can hold. About one table in 100,000 holds fewer
   // items.

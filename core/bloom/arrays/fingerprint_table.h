@@ -7,7 +7,8 @@
 // bucket of a line lies within such a word, else 16. Constants that depend on the shape of a bucket
 // are not computed but looked up in kBucketShapes.
 //
-// Invariants: no word reaches past its line; a bucket begins within the first 64 bits of its word.
+// Invariants: each word lies within one cache line. A bucket begins within the first 64 bits of its
+// word.
 // Thread safety: lookups may run in parallel; changes need exclusive access to the words of the
 // table.
 // Source: docs/bloom_math.md, "The fingerprints layout"; Mycroft 1987, in Warren 2013, "Hacker's
@@ -65,8 +66,8 @@ struct BucketPlace {
   unsigned shift;
 };
 
-// An item's fingerprint and the places of its two buckets. The buckets themselves might not be in
-// the processor's cache yet.
+// An item's fingerprint, and where its two buckets start in the table. The contents of the buckets
+// might not be in the processor's cache yet.
 struct FingerprintPlaces {
   uint64_t fingerprint;
   std::array<BucketPlace, 2> buckets;
@@ -185,7 +186,8 @@ class FingerprintTable {
     auto half = static_cast<uint64_t>(marked);
     unsigned below = 0;
     if constexpr (sizeof(Word) > sizeof(half)) {
-      // Uses no branch, because the processor cannot predict which half of the word has a mark.
+      // Selects the lowest half of the word that has a marked slot. Uses no branch, because the
+      // processor could not predict which half that is.
       const uint64_t is_high = half == 0;
       half |= static_cast<uint64_t>(marked >> 64) & -is_high;
       below = static_cast<unsigned>(is_high) * 64;

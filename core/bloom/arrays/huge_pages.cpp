@@ -101,8 +101,9 @@ void HugePages::end_piece(const Piece& piece, bool is_huge) {
   if (must_free) free_file_range(reinterpret_cast<std::byte*>(piece.array), busy_bytes_);
 }
 
-// Queries only the first few pages at first: in a sparse array they usually include an untouched
-// page. A page that the system has swapped out counts as absent, so its piece is left alone.
+// Queries the other pages only if the first few are present: in a sparse array, the first few pages
+// usually include an untouched page. A page that the system has swapped out counts as absent, so
+// its piece is not collapsed.
 bool HugePages::is_resident(const Piece& piece) {
   constexpr size_t kFirstPages = 4;
   std::array<unsigned char, kPagesPerPiece> in_memory;

@@ -94,7 +94,9 @@ class HugePages {
   static bool is_resident(const Piece& piece);
 
   const Collapse collapse_;
-  unsigned rejections_ = 0;     // errors before the first success; only step()'s thread uses it
+  // Number of times that the kernel rejected a collapse before the first success. Failures for lack
+  // of memory do not count. Only step()'s thread uses this number.
+  unsigned rejections_ = 0;
   bool has_collapsed_ = false;  // only step()'s thread uses it
   std::atomic<uint64_t> huge_pieces_{0};
   std::mutex mutex_;                 // guards the members below; never locked in a child process

@@ -147,11 +147,11 @@ double lane_moment(const LineModel& model, double item_count) {
   return std::clamp(sum, std::pow(mean, int(model.bits_per_line)), 1.0);
 }
 
-// Probability that a line has all bits of s hashes of an item that was not added, for s = 0, 1, 2….
-// Without lanes the probability is exact up to s = 2. With lanes it is exact up to s = 1; for
-// s = 2, the correlation of lines without lanes is used. For s > 2, the logarithm of the
-// probability is extrapolated as a parabola. Lookups with three coinciding lines matter in the
-// smallest filters only.
+// moments[s] is the probability that a line has all bits of s hashes of an item that was not added.
+// Without lanes it is exact up to s = 2. With lanes it is exact up to s = 1. For s = 2, the value
+// without lanes is then multiplied by the square of the factor by which lanes change the value of
+// s = 1. For s > 2, the logarithm of the probability is extrapolated as a parabola. Only in the
+// smallest filters do three lines of a lookup coincide often enough to matter.
 using Moments = std::array<double, kMaxLinesPerLookup + 1>;
 Moments same_line_moments(const LineModel& model, double item_count) {
   Moments moments{1};

@@ -4,8 +4,8 @@
 namespace server::admin {
 namespace {
 
-// As in prometheus-redis-exporter, some counters are declared as gauges. Where the exporter's name
-// abbreviates a unit, which promtool rejects, Bloomery uses its own name.
+// As in prometheus-redis-exporter, some counters are declared as gauges. promtool rejects names
+// with abbreviated units. So Bloomery uses its own name where the exporter abbreviates a unit.
 constexpr InfoField kFields[] = {
     {"uptime_in_seconds", "redis_uptime_in_seconds"},
     {"process_id", "redis_process_id"},

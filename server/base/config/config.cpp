@@ -359,8 +359,8 @@ core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& us
   if (ClusterMode{integer(OptionId::kClusterEnabled)} == ClusterMode::kYes) {
     texts[static_cast<size_t>(OptionId::kReplicaOf)].clear();
   }
-  // A start from the file alone is simulated, without the command line. The options of the command
-  // line will override the file at the next start, as they do now.
+  // Simulates a start that reads only the file. The command line is left out, because its options
+  // will override the file at the next start, as they do now.
   const auto start = [&path](std::string_view text) -> core::Result<std::vector<std::string>> {
     // The process may have changed its directory after the start. The default of `dir` is the
     // directory at the start.

@@ -122,7 +122,8 @@ class Config {
   // set() restores the old values and fails. It then calls `undo` for each hook that it has called,
   // including the failed one. Without `undo`, it calls `apply` again, which sees the old values.
   void on_change(const OptionGroup& group, Hook apply, std::function<void()> undo = nullptr);
-  // Calls `apply`, which cannot fail, now and after each change of an option of the group.
+  // Calls `apply` immediately, and again after each change of an option of the group. Unlike a
+  // Hook, `apply` cannot fail.
   void follow(const OptionGroup& group, const std::function<void()>& apply);
 
   // Returns whether values of the option with this name or alias are secrets, which MONITOR and

@@ -3,8 +3,8 @@
 // Option: one row of the option table, which determines parsing, CONFIG GET, SET and REWRITE.
 // Directive: a line of a configuration file, which may set an option.
 //
-// Invariants: names and aliases are lower case and unique over the table; `default_text` is a text
-// the row's own parser accepts and returns unchanged.
+// Invariants: names and aliases are lower case and unique over the table; the row's parser accepts
+// `default_text` and returns it unchanged.
 // Thread-safe: a row does not change after it was built.
 // Source: redis.conf 7.0; conf/bloomery.conf explains every option to users.
 #pragma once

@@ -32,15 +32,16 @@ std::string rewrite_config_text(
 // the empty text.
 std::string with_all_options(std::string_view old_text, std::span<const std::string> texts);
 
-// Returns the values of the rows of option_table() after a server has read a file with this text.
+// Returns the values that the options, in the order of option_table(), have after a server has read
+// a configuration file with this text.
 using StartFrom = std::function<core::Result<std::vector<std::string>>(std::string_view text)>;
 
 // Does the same as rewrite_config_text(), for a file that may include other files. `start_from`
 // must also read the files that the text includes. If an included file would override an option,
 // the option's lines are put at the end of the new text. This happens even if the option has its
 // default value.
-// Errors: the errors of `start_from`. Also fails if a server that starts from the new text would
-// have a value that differs from `texts`.
+// Errors: the errors of `start_from`; also if a server that starts from the new text would not get
+// all values in `texts`.
 core::Result<std::string> rewrite_config_file(
     std::string_view old_text, std::span<const std::string> texts,
     const std::optional<std::vector<std::string>>& user_lines, const StartFrom& start_from);

@@ -189,7 +189,8 @@ Parsed<Value> parse_memory_or_percent(const Option&, Words words, const std::str
     return Refusal{std::string(kNoMemoryOrPercent)};
   }
   const MemoryText memory = parse_memory(text);
-  // As in Redis, a number of bytes above 2^63-1 gets the error text for a percentage above 100.
+  // The error text says that a percentage exceeds 100. Redis replies with the same text if a number
+  // of bytes exceeds 2^63-1.
   if (memory.overflowed) return too_much;
   if (!memory.bytes) return Refusal{std::string(kNoMemoryOrPercent)};
   return Value{std::to_string(*memory.bytes), *memory.bytes};

@@ -15,9 +15,9 @@
 
 namespace server {
 
-// Splits at white space. "…" may contain \n \r \t \b \a \xHH, and \c for any other c; '…' may
-// contain only \'. Returns nullopt if a quote is not closed, or is followed by anything but white
-// space.
+// Splits at white space. The escapes in "…" are \n \r \t \b \a \xHH, and \c for any other
+// character c. The only escape in '…' is \'. Returns nullopt if a quote is not closed, or is
+// followed by anything but white space.
 std::optional<std::vector<std::string>> split_words(std::string_view line);
 
 // Splits at each single space, as Redis splits a list in one argument. Two spaces in a row give an

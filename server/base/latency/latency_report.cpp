@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kColumns = 80;
 constexpr int kChartRows = 4;
-// The characters of LATENCY GRAPH that fill a third of a row, two thirds of a row, and a whole row.
+// The characters of LATENCY GRAPH that show a third, two thirds, and the whole of a row's height.
 constexpr std::string_view kMarks = "_o#";
 constexpr int kSteps = kChartRows * static_cast<int>(kMarks.size());
 

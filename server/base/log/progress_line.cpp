@@ -12,8 +12,8 @@ namespace server {
 namespace {
 
 constexpr int64_t kShownEveryUs = core::kSecondUs / 10;
-// The time left is shown only after this much time, because an earlier estimate would be too
-// inaccurate.
+// The remaining time is shown only once the work has lasted this long, because an earlier estimate
+// would be too inaccurate.
 constexpr int64_t kSilentUs = core::kSecondUs / 2;
 // The control sequence that returns to the start of the line and erases it.
 constexpr std::string_view kWipe = "\r\x1b[K";

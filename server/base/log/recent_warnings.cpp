@@ -32,7 +32,7 @@ class RecentWarnings final : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}
 
  private:
-  std::deque<std::string> lines_;  // the stored lines; guarded by mutex_, which base_sink locks
+  std::deque<std::string> lines_;  // the stored lines; guarded by the mutex of base_sink
 };
 
 const std::shared_ptr<RecentWarnings>& shared_sink() {

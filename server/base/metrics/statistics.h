@@ -54,7 +54,8 @@ struct CommandCounters {
 
 // CommandTrail: the names of the commands that a thread started last, for a crash report.
 // Invariants: a trail stores pointers, so a recorded name must exist until the process ends.
-// Thread safety: only the thread that owns the trail may write to it. Any thread may read it.
+// Thread safety: only the thread that runs the commands may call note(). Any thread may call
+// name().
 class CommandTrail {
  public:
   static constexpr size_t kLength = 16;

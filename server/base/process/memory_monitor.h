@@ -40,12 +40,12 @@ namespace server {
 // RoomMaker frees memory that is in use, by evicting keys.
 class RoomMaker {
  public:
-  // Called before a command, while the limit is exceeded. Evicts keys until `bytes` fit below the
-  // limit, or until a time limit is reached. Returns false if no key may be evicted. REQUIRES: the
-  // caller holds no stripe lock.
+  // Called before a command, while the limit is exceeded. Evicts keys until an allocation of
+  // `bytes` would stay below the limit, or until a time limit is reached. Returns false if no key
+  // may be evicted. REQUIRES: the caller holds no stripe lock.
   virtual bool make_room(uint64_t bytes) = 0;
-  // Evicts keys until `bytes` fit below the limit, or until a time limit is reached. Returns
-  // whether the caller may allocate `bytes`. The caller may hold stripe locks.
+  // Evicts keys until an allocation of `bytes` would stay below the limit, or until a time limit is
+  // reached. Returns whether the caller may allocate `bytes`. The caller may hold stripe locks.
   virtual bool make_room_for(uint64_t bytes) = 0;
   // Returns the largest size that make_room_for() can provide now.
   virtual uint64_t obtainable_bytes() const = 0;
@@ -76,7 +76,7 @@ class MemoryMonitor final : public core::MemoryBudget {
   }
   uint64_t limit_bytes() const { return limit_bytes_.load(std::memory_order_relaxed); }
 
-  // The parts from which used() and limited() are computed.
+  // The measured amounts of memory, from which used(), limited() and evictable() are computed.
   struct Parts {
     uint64_t heap_bytes = 0;
     uint64_t array_bytes = 0;       // bytes of mapped bit arrays, touched or not

@@ -47,8 +47,8 @@ enum class KeyEvent : uint8_t {
 };
 
 // The kinds of listeners that exist for changed and missing keys. If there are no listeners, a
-// command reads only one atomic variable to check for them. Commands that already run when a bit is
-// set may not see the bit.
+// command reads only one atomic variable to check for them. A command that is already running when
+// the first listener of a kind is added might not see the new kind.
 class ChangeListeners {
  public:
   enum Kind : uint8_t {

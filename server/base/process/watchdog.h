@@ -7,8 +7,8 @@
 // handler appends the thread's stack to the log. The thread is reported again only after it has
 // answered.
 //
-// Invariants: while the watch is off, the watchdog has no thread. The constructor asks each watched
-// thread for its id.
+// Invariants: while the watch is off, the watchdog has no thread of its own. To learn the id of
+// each watched thread, the constructor calls `ask` for that thread.
 // Thread safety: one thread at a time may call set_period() and stop().
 // Source: Redis' watchdog-period; signal-safety(7).
 #pragma once

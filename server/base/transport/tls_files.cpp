@@ -108,7 +108,8 @@ void free_directories(X509_LOOKUP* lookup) {
   delete static_cast<Directories*>(X509_LOOKUP_get_method_data(lookup));
 }
 
-// Adds the files DIRECTORY/HASH.0, HASH.1 … up to the first that is missing.
+// Adds the certificates of the files DIRECTORY/HASH.0, DIRECTORY/HASH.1 and so on. Stops at the
+// first file that is missing or unusable.
 void read_authorities(X509_STORE* store, const std::string& directory, unsigned long hash) {
   for (int number = 0;; ++number) {
     const std::string path = fmt::format("{}/{:08x}.{}", directory, hash, number);

@@ -8,9 +8,9 @@
 //   kIdle ──begin()──► kAsking ──all have answered, or 300 ms──► kWaits ──wait_us()──► due
 //     ▲                   └──────────────── cancel() ────────────┘
 //
-// A member with more history may learn late that the leader's key is gone. The candidate's question
-// makes this member read the live nodes from etcd. The candidate waits at least two seconds, so
-// that this member can campaign first.
+// A member with more history may learn late that the leader's key is gone. When the candidate asks
+// this member for its history, the member reads the live nodes from etcd. The candidate waits at
+// least two seconds, so that this member can campaign before the candidate does.
 // Invariants: safety does not depend on the order of the campaigns. Etcd alone decides which member
 // leads.
 // Thread safety: belongs to one thread; times are given by the caller.

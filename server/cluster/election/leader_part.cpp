@@ -182,7 +182,8 @@ IdSet LeaderPart::possible_successors(const Shard& shard) const {
 
 void LeaderPart::step_promises(const Shard& shard, int64_t now_us) {
   // Until etcd has confirmed this epoch, another leader may have changed the list of members in
-  // sync. So the promises of the members on the known list prove nothing yet.
+  // sync. A member that is not on the list that this node knows might then take over. So the
+  // promises of the members on this list prove nothing yet.
   if (etcd_confirmed_us_ == 0) return;
   IdSet peers = possible_successors(shard);
   if (peers.empty()) {

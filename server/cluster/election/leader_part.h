@@ -72,8 +72,7 @@ class LeaderPart {
   // Called when this node shuts down, after its last write. Restricts the list of members in sync
   // to this node and to the members on the list that have acknowledged `offset`.
   void close_list(uint64_t offset) { closed_offset_ = offset; }
-  // Returns whether etcd has stored the list of members in sync without the members that
-  // close_list() excludes.
+  // Returns whether close_list() was called, and etcd has stored the list that it restricted.
   bool is_list_closed(const Shard& shard) const;
   // Returns the other members that might take over: the members that are in sync before or after
   // the pending change. If etcd has an older topology than this node, returns all other members of
@@ -120,7 +119,8 @@ class LeaderPart {
   std::optional<Promises> promises_;
   Handover handover_;
   std::optional<uint64_t> closed_offset_;
-  // Shard and epoch of the last known resignation, by this node or by the leader before it.
+  // Shard and epoch of the newest resignation that this node knows: its own, or that of another
+  // leader of the shard.
   std::string resigned_shard_;
   uint64_t resigned_epoch_ = 0;
 };

@@ -54,7 +54,7 @@ class Member {
 
   // Adopts the topology that etcd has, from a watch or a read, if it supersedes the known one.
   void topology_seen(int64_t now_us, const TopologyVersion& seen);
-  // Accepts the ids of all nodes with a key below alive/.
+  // Sets the live nodes: the ids of all nodes for which etcd has a key alive/<id>.
   void alive_seen(int64_t now_us, IdSet ids);
 
   // Handles the answer to a linearizable read. `known_revision` is the revision of the topology
@@ -71,8 +71,8 @@ class Member {
   // answer. While etcd has the older topology, no member takes over or writes a new epoch.
   void topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
                      const TopologyVersion& newer = {});
-  // `revision` is the revision of the written topology, for kCommitted. Before the owner reports
-  // kRefused, it reports the topology that etcd has.
+  // With kCommitted, `revision` is the revision of the written topology. Before the owner reports
+  // kRefused, it must report the topology that etcd has.
   void topology_changed(int64_t now_us, uint64_t call, ChangeOutcome outcome,
                         uint64_t revision = 0);
   void promise_answered(int64_t now_us, uint64_t call, std::string_view peer, bool is_promised);
@@ -106,9 +106,9 @@ class Member {
   // Called when this node shuts down. Its stream ends at `offset`. If this node is the leader,
   // members that lack a part of the stream are removed from the list of members in sync.
   void close_list(int64_t now_us, uint64_t offset);
-  // Returns whether this node may now delete its key alive/<id>. If it leads, another member then
-  // takes over. So a leader must have called close_list() before. In addition, etcd must have
-  // stored the list without the members that lack a part of the stream.
+  // Returns whether this node may now delete its key alive/<id>. If this node leads, another member
+  // takes over after the deletion. So close_list() must have been called before. In addition, etcd
+  // must have stored the list of members in sync without those that lack a part of the stream.
   bool may_leave() const;
 
   std::vector<MemberAction> take_actions();
@@ -130,7 +130,7 @@ class Member {
   // Returns every member that may become the leader. With cluster-write-acks insync, replies to
   // writes wait for the acknowledgements of these members.
   IdSet required_acks() const;
-  // Returns whether etcd has answered this leader recently.
+  // Returns whether etcd has confirmed this leader within the last 2.5 times PermitTimes::ask_us.
   bool etcd_answers(int64_t now_us) const;
   // Returns whether this leader has lost its data in a restart, or may have lost its newest data.
   // The leader then leaves the shard to the other members in sync, and the key alive/<own id> must

@@ -65,7 +65,7 @@ struct MemberState {
   TopologyFault fault = TopologyFault::kNone;  // error in the topology that etcd stores
   std::optional<IdSet> alive;                  // ids of the live nodes; nullopt: not known yet
   ReplicationFacts facts;
-  uint64_t tick = 0;  // number of calls of Member::tick(), each of which sets `facts`
+  uint64_t tick = 0;  // number of calls of Member::tick(); every call sets `facts`
   JoiningList joining;
   KeptEpoch kept;
   TopologyCalls calls;

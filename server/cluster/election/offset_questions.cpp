@@ -43,10 +43,10 @@ void ReturnCheck::answered(uint64_t call, std::string_view peer,
 
 bool ReturnCheck::has_lost_data(const Shard& shard, int64_t now_us) const {
   if (shard.insync.size() < 2) return false;
-  // A member that is down may have the data that this leader lacks. So without a complete copy of
-  // the data, this leader counts as having lost data until all members in sync have been alive for
-  // patience_us(). Here kept_epoch need not be set: a node with an empty disk has no kept epoch,
-  // but has lost its data.
+  // A member that is down may have data that this leader lacks. So a leader without a complete copy
+  // of the data counts as having lost data, until all members in sync have been alive for
+  // patience_us(). kept_epoch is not checked here, because a node with an empty disk has lost its
+  // data but has no kept epoch.
   if (!state_.facts.has_whole_copy) return now_us < others_missing_us_ + patience_us();
   return has_old_snapshot(shard, now_us) || may_lack_newest(shard, now_us);
 }

@@ -63,8 +63,8 @@ class ReturnCheck {
   // Checks whether all other members in sync are alive. If not, records `now_us` as the last time
   // at which a member was missing.
   void look_at_others(const Shard& shard, int64_t now_us);
-  // If this leader may lack the newest data, asks the members in sync for their offsets. Skips each
-  // member whose answer has shown that it has no more data than this leader.
+  // If this leader may lack the newest data, asks the members in sync for their offsets. A member
+  // is not asked again once its answer has shown that it has no more data than this leader.
   void step(const Shard& shard, int64_t now_us);
   void answered(uint64_t call, std::string_view peer,
                 const std::optional<HistoryPosition>& position);

@@ -38,8 +38,9 @@ class Permit {
   // Begins a permit for `epoch`. Replies may be sent from `from_us` on, but not before the permit
   // is confirmed.
   void begin(uint64_t epoch, int64_t from_us);
-  // Extends the permit. Called after an answer to a question that this leader sent at `sent_us`, in
-  // the permit's epoch.
+  // Extends the permit. Called when etcd, or every possible successor, has answered a request that
+  // this leader sent at `sent_us` in the permit's epoch. If no other member can take over,
+  // `sent_us` is the present time.
   void confirm(int64_t sent_us);
   // Called when the former leader has given up its permit. So this leader need not wait before it
   // serves.
@@ -51,7 +52,7 @@ class Permit {
   uint64_t epoch() const { return epoch_; }
   bool is_held() const { return epoch_ != 0; }
   int64_t from_us() const { return from_us_; }
-  // Returns the end of the permit; 0 if it is not confirmed yet, or there is none.
+  // Returns the end of the permit; 0 if there is no permit, or the permit is not confirmed yet.
   int64_t until_us() const { return epoch_ == 0 ? 0 : until_us_; }
   bool allows(int64_t now_us) const { return from_us_ <= now_us && now_us < until_us(); }
 

@@ -16,16 +16,18 @@ constexpr int64_t kForceUs = 10'000'000;
 // waits for the longer time kHeardGraceUs.
 constexpr int64_t kGraceUs = 300'000;
 constexpr int64_t kHeardGraceUs = 2'000'000;
-// The time after this node's start within which etcd deletes the key alive/<id> of a leader that
-// died before that start. The time is long enough even if etcd elects a new leader of its own.
+// Time after this node's start, in units of PermitTimes::ask_us. Within this time etcd deletes the
+// key alive/<id> of a leader that died before the start. The time is long enough even if the
+// members of etcd must elect a new leader among themselves.
 constexpr int64_t kLeaseOfTheDeadAsks = 40;
-// If a restarted leader answers that it has all data of this node, this node does not take over for
-// five node timeouts. Within this time the leader must register in etcd. The leader may need four
-// node timeouts to wait for the answers of the other members.
+// A restarted leader may answer that it has all data that this node has. Then this node does not
+// take over for five node timeouts. Within this time the leader must register in etcd. The leader
+// may need four node timeouts to wait for the answers of the other members.
 constexpr int64_t kYieldAsks = 50;
-// A member refuses a promise if the leader's epoch exceeds the epoch in the member's topology by
-// more than this number. A member that promises stores the leader's epoch on its disk. If the
-// stored epoch were absurdly high, the member could no longer campaign.
+// A member rejects a leader's request for a promise if the leader's epoch is too high. The epoch
+// may exceed that in the member's topology by at most this number. A member that promises stores
+// the leader's epoch on its disk. If the stored epoch were absurdly high, the member could no
+// longer campaign.
 constexpr uint64_t kEpochsAhead = 1000;
 
 }  // namespace
@@ -72,9 +74,9 @@ void ReplicaPart::step(const Shard& shard, int64_t now_us) {
   yields_to_leader(now_us) ? refused(now_us) : stand(shard);
 }
 
-// Returns whether this node still waits before it takes over. It waits for a limited time if the
-// leader in the topology has answered that it has all data of this node. After a power cut of both
-// nodes, that leader may need longer than this node to register in etcd again.
+// Returns whether this node still delays its takeover. The takeover is delayed for a limited time
+// if the leader in the topology has answered that the leader has all data of this node. After a
+// power cut of both nodes, that leader may need longer than this node to register in etcd again.
 bool ReplicaPart::yields_to_leader(int64_t now_us) {
   if (!leader_has_all_) return false;
   if (yielding_since_us_ == 0) yielding_since_us_ = now_us;

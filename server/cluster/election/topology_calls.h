@@ -44,7 +44,7 @@ class TopologyCalls {
   bool is_changing() const { return change_.has_value(); }
   // Returns the pending change; null if there is none.
   const ChangeTopology* changing() const { return change_ ? &change_->request : nullptr; }
-  // Returns the pending change if `call` is the number of its last attempt.
+  // Returns the pending change if `call` is the number of the last attempt to write this change.
   std::optional<ChangeTopology> answered(uint64_t call) const;
   void refused() { change_.reset(); }
   void unknown(int64_t now_us);

@@ -33,10 +33,10 @@ inline const core::bloom::ScalableFilter* find_filter_or_nothing(Context& ctx, c
 
 struct FilterRequest;
 
-// Handles BF.INSERT commands of valkey-bloom's journal, which lists a client's BF.LOAD as a
-// BF.INSERT whose only item is the whole payload. Returns true if this insertion was a BF.LOAD and
-// its filter now exists. The settings in the payload must equal those of the insertion. Defined in
-// bloom_chunk_commands.cpp.
+// Handles a BF.INSERT from a log or stream of valkey-bloom. If a client sends BF.LOAD, valkey-bloom
+// journals a BF.INSERT whose only item is the payload. Returns true if `request` is such a
+// BF.INSERT and its filter now exists. The settings in the payload must equal those in the
+// BF.INSERT. Defined in bloom_chunk_commands.cpp.
 bool load_journalled_as_insert(Context& ctx, const FilterRequest& request);
 
 // leader_time_ms(), window_refreshes(), rotate_before_add() and free_dropped() are defined in
@@ -68,7 +68,7 @@ inline bool prepare_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFi
 // ctx.changed() and publishes the events of these changes. REQUIRES: the key's exclusive lock.
 inline void notify_added(Context& ctx, const KeyRef& key, bool is_new, bool any_added) {
   ctx.changed(key, any_added ? KeyEvent::kBloomAdd : KeyEvent::kBloomReserve);
-  // The order of the events is that of valkey-bloom.
+  // As in valkey-bloom, the event of the add comes before the event of the filter's creation.
   if (is_new && any_added) ctx.notify(KeyEvent::kBloomReserve, ctx.database(), key);
 }
 

@@ -117,8 +117,8 @@ void add(Context& ctx) {
   }
   const FilterBudget budget(ctx, *filter);
   const ItemHash item = hash.for_filter(*filter);
-  // The journal of this server lists only items that changed the filter. So replay counts each item
-  // as added, even if the loaded data have all bits of the item.
+  // The journal of this server lists only items that changed the filter. So replay increases the
+  // item count for each of them, even if all bits of the item are already set.
   const AddOutcome outcome = ctx.session.origin == CommandOrigin::kOwnJournal
                                  ? core::bloom::replay_add(*filter, item, budget)
                                  : filter->add(item, budget);

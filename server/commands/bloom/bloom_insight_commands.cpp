@@ -64,8 +64,8 @@ class PairWriter {
   protocol::ReplyWriter& reply_;
 };
 
-// A fill level for which the reply predicts the residue: the share of items that could not be
-// deleted. `share` is the number of items as a fraction of the capacity.
+// A fill level for which the reply predicts the residue: the fraction of items that could not be
+// deleted at this level. `share` is the fill level: the number of items divided by the capacity.
 struct Load {
   std::string_view name;
   double share;

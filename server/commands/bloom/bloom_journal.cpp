@@ -63,8 +63,8 @@ class SettingWords {
       words.emplace_back("NONSCALING");
     }
     if (parameters_.layout == ValkeyBloomLayout::kId) {
-      // The seed is written as valkey-bloom writes it, so that valkey-bloom can read the log. A
-      // seed selects the layout valkey-bloom, so the option LAYOUT is not needed.
+      // The seed is written as valkey-bloom writes it, so that valkey-bloom can read the log. The
+      // option SEED implies the layout valkey-bloom, so the option LAYOUT is not needed.
       const auto* const seed = reinterpret_cast<const char*>(parameters_.seed.data());
       return append(words,
                     {"TIGHTENING", tightening_ratio_, "SEED", {seed, parameters_.seed.size()}});

@@ -50,7 +50,7 @@ core::Result<ManyRequest> parse_many(const Context& ctx) {
   if (answer_count > kAnswersMax) {
     return core::Error{"ERR keys times items may be at most " + std::to_string(kAnswersMax)};
   }
-  // Each answer takes one byte in Answers, and at most five bytes in the reply.
+  // The answer for a key and an item takes one byte in memory, and at most five bytes in the reply.
   if (!ctx.admission().memory_suffices(6 * answer_count)) {
     return core::Error{std::string(kOutOfMemory)};
   }

@@ -84,8 +84,9 @@ std::optional<MergeInputs> find_inputs(Context& ctx, int last_key) {
   return inputs;
 }
 
-// Checks that memory suffices for the union, and for copies of the sources while a child process is
-// saving. Changes no filter. Errors: the error reply.
+// Checks that memory suffices for the union. While a child process may be saving, the sources must
+// be copied (see detach_source()), so memory must also suffice for these copies. Changes no filter.
+// Errors: the error reply.
 core::Result<> check_memory(const Context& ctx, const MergeInputs& inputs) {
   const auto bytes = core::bloom::union_bytes(inputs.all);
   if (!bytes) return bytes.error();

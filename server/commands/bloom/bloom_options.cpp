@@ -273,8 +273,9 @@ Seed random_seed() {
 
 // Returns the layout of a filter whose command names no layout. With DELETABLE it is one of the two
 // deletable layouts. A journalled command that states both tightening ratio and seed creates a
-// valkey-bloom filter, because valkey-bloom's journal states both for each new filter. Other
-// commands of a foreign journal are RedisBloom's. Any other command gets the configured layout.
+// valkey-bloom filter, because valkey-bloom's journal states both for each new filter. Any other
+// command in the journal of another server creates a RedisBloom filter. All other commands create a
+// filter of the configured layout.
 LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandOrigin origin) {
   if (settings.deletable) {
     return settings.region_bits ? core::bloom::kRegionLayout : core::bloom::kDeletableLayout;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterRequest: the filter that BF.RESERVE, BF.INSERT or BF.PLAN asks for. All their options are
-// parsed here. Settings that a command omits come from the server's bf-* options.
+// FilterRequest: the filter that BF.RESERVE, BF.INSERT or BF.PLAN asks for. This file parses all
+// options of these commands. Settings that a command omits come from the server's bf-* options.
 //
 // Invariants: the parameters of a parsed request are in range. So the creation of the filter can
 // fail only at a memory limit or for lack of memory.

@@ -22,8 +22,8 @@ using protocol::ArgumentCursor;
 int64_t leader_time_ms(const Context& ctx) {
   const bool leads =
       ctx.session.origin == CommandOrigin::kClient && !ctx.environment.state.is_replica;
-  // The clock is read for each command. With the earlier time at which the batch of commands began,
-  // an added item could be dropped too early.
+  // The clock is read for each command. The start time of the command's batch is not used. It is
+  // earlier than the add, so the window could drop the added item too early.
   return leads ? ctx.environment.clock.wall_ms() : core::bloom::kNoTime;
 }
 

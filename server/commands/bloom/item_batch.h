@@ -132,8 +132,8 @@ class EarlyBatch {
   std::optional<core::bloom::LayoutId> guess_;
 };
 
-// Prefetches the cache lines of the filter's bits for the item in argument 2. If the hash of the
-// filter's layout does not depend on the filter, stores the hash and the layout in `preview`.
+// Prefetches the cache lines of the filter's bits for the item in argument 2. If all
+// filters of this layout hash items in the same way, stores the hash and the layout in `preview`.
 inline void prefetch_item(const Entry& entry, Arguments args, Preview& preview) {
   if (!entry.is_filter()) return;
   const core::bloom::ScalableFilter& filter = entry.filter();

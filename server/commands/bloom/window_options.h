@@ -47,7 +47,7 @@ class WindowWords {
   WindowWords(Form form, bool is_of_own_journal)
       : form_(form), is_of_own_journal_(is_of_own_journal) {}
 
-  // Parses one option about the window. Returns false if the next argument is no such option.
+  // Parses one option about the window. Returns false if the next argument is not one.
   bool take(protocol::ArgumentCursor& cursor);
   bool is_asked() const { return length_.has_value(); }
   // Returns the requested window, which may be none. Errors: the options do not describe a valid

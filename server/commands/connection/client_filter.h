@@ -39,7 +39,7 @@ struct ClientFilter {
   bool accepts(const Session& session, const Session& self, int64_t now_us) const;
 };
 
-// The rule by which a command accepts ids, and its error text for invalid ids.
+// Describes which client ids CLIENT LIST or CLIENT KILL accepts, and its error text for other ids.
 struct ClientIdRule {
   int64_t min;
   std::string_view error;

@@ -85,11 +85,11 @@ std::optional<std::pair<size_t, size_t>> first_overlap(
   std::ranges::sort(places, {}, [&](size_t place) { return std::pair(prefixes[place], place); });
   std::optional<std::pair<size_t, size_t>> first;
   // The loop visits the prefixes in sorted order. The stack `open` holds the visited prefixes with
-  // which the current prefix begins, so each of them overlaps the current prefix. If
-  // several prefixes overlap it, only the one that is first in the request can be returned.
+  // which the current prefix begins, so each of them overlaps the current prefix. Only the one with
+  // the lowest position in the request matters, because the function returns the lowest pair.
   struct Open {
     size_t place;   // position of this prefix in the request
-    size_t lowest;  // lowest position among this prefix and all prefixes below it on the stack
+    size_t lowest;  // lowest `place` of this entry and of all entries below it on the stack
   };
   std::vector<Open> open;
   for (const size_t place : places) {

@@ -16,7 +16,7 @@ enum class Presence : uint8_t {
   kDefault,     // INFO without section names, INFO all and INFO everything include the section
   kAll,         // INFO all and INFO everything include the section
   kEverything,  // INFO everything and INFO modules include the section, like a module's section
-  kNamed,       // only INFO <name> includes the section, because another section has its values
+  kNamed,       // only INFO <name> includes the section: another one has the same values
 };
 
 struct Section {

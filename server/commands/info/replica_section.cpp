@@ -38,7 +38,7 @@ void write_replica(const Source& source, Lines& lines) {
   const auto target = services.replica_controller.target().value_or(ReplicaController::Target{});
   const ReplicaLinkState state = figures.state;
   // After a full sync, the loaded snapshot becomes the base of the append log. Until this is done,
-  // kLoading is set and clients get LOADING errors.
+  // clients get LOADING errors, so the link is shown as down.
   const bool is_up = state == ReplicaLinkState::kConnected && services.replication.link_is_up() &&
                      !services.durability.availability.has(Availability::kLoading);
   const int64_t now_us = services.clock.monotonic_us();

@@ -65,8 +65,8 @@ void flushall(Context& ctx) {
   flush(ctx, [&] { return ctx.keyspace().flush_all(); });
 }
 
-// Returns the error text for an index: `not_a_number` if the index is not a number, or the common
-// text if no such database exists. Returns an empty text for a valid index.
+// Returns the error text for an index: `not_a_number` if the index is not a number, kNotADatabase
+// if no database has this index. Returns an empty text for a valid index.
 std::string_view swap_fault(const core::Result<unsigned>& index, std::string_view not_a_number) {
   if (index) return {};
   return index.error().message == kNotADatabase ? kNotADatabase : not_a_number;

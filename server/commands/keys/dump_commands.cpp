@@ -122,7 +122,8 @@ void journal_restore(const Context& ctx, const RestoreOptions& options, int64_t 
 }
 
 // Stores the restored entry. If its expiry has already passed, only deletes the key's old entry.
-// Returns the old entry, or nullopt if the key exists and may not be replaced.
+// Returns the old entry, which is null if the key did not exist. If the key exists and the command
+// must not replace it, changes nothing and returns nullopt.
 std::optional<EntryPtr> put_restored(Context& ctx, const KeyRef& key, EntryPtr& entry,
                                      const RestoreOptions& options) {
   const auto lock = ctx.lock(key);

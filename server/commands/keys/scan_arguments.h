@@ -36,8 +36,8 @@ class NamePattern {
 // ReplyList collects elements whose number is known only at the end.
 class ReplyList {
  public:
-  // The list has the protocol version of the enclosing reply, and room for as many bytes as that
-  // reply has left.
+  // The list has the protocol version of `reply`. Its size is limited to the bytes that `reply` can
+  // still accept.
   explicit ReplyList(protocol::ReplyWriter& reply) : writer_(buffer_, reply.version()) {
     buffer_.set_limit(reply.buffer().room());
   }

@@ -180,8 +180,8 @@ void readwrite(Context& ctx) {
 }
 
 /* CLUSTER SAVECONFIG | ASKING */
-// CLUSTER SAVECONFIG and ASKING reply OK, because the configuration is always saved and no slot is
-// ever migrated.
+// CLUSTER SAVECONFIG replies OK, because the configuration is always saved. ASKING replies OK,
+// because no slot is ever migrated.
 void accept(Context& ctx) {
   ctx.reply.ok();
 }

@@ -26,7 +26,7 @@ struct KeyTransfer::Job {
   Waker abandoned;  // ends the thread's waits when the transfer is abandoned
   std::atomic<bool> has_ended{false};
   Outcome outcome;   // result of the transfer; set before has_ended, constant afterwards
-  std::mutex mutex;  // this mutex guards wake
+  std::mutex mutex;  // guards the function `wake`
   std::function<void()> wake;
 
   void end() {

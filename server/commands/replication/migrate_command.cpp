@@ -233,8 +233,8 @@ class AwaitedMigration final : public AwaitedReply {
     return changed;
   }
 
-  // Begins to send the changed keys again. If there is nothing to send, or after an error, writes
-  // the reply to the client and returns false.
+  // Begins to send the changed keys again, and returns true. If there is nothing to send or sending
+  // fails, replies to the client and returns false.
   bool send_again(std::vector<std::string> names, protocol::ReplyWriter& reply) {
     if (attempts_ == kAttemptsMax) {
       reply.error(fmt::format(

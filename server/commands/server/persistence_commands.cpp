@@ -103,7 +103,7 @@ class FailedShutdown final : public AwaitedReply {
 
  private:
   const Shutdown& shutdown_;
-  const uint64_t attempt_;  // number of the attempt to shut down; 0 if it had already failed
+  const uint64_t attempt_;  // number of the attempt; 0 if it failed before the wait began
 };
 
 /* SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT] */

@@ -9,7 +9,7 @@
 namespace server {
 namespace {
 
-// Returns whether the arguments are [ASYNC | SYNC].
+// Returns whether the arguments are valid for SCRIPT FLUSH: none, ASYNC or SYNC.
 bool is_flush_mode(Arguments arguments) {
   return arguments.empty() ||
          (arguments.size() == 1 && (protocol::equals_ignore_case(arguments[0], "ASYNC") ||

@@ -151,8 +151,8 @@ void run_all(Context& ctx, const FieldProgram& program) {
           outcome == WriteOutcome::kNewValue || (outcome == WriteOutcome::kSameValue && bits->grew);
     }
   }
-  // As in Redis, a string that only grew, because every write overflowed, does not count as changed
-  // for WATCH.
+  // If every write overflows, the string may grow but gets no new value. As in Redis, WATCH does
+  // not count this as a change.
   if (changed) {
     ctx.changed(key, KeyEvent::kSetBit);
   } else if (bits->grew) {

@@ -208,8 +208,8 @@ struct BitSources {
   size_t longest_bytes = 0;
 };
 
-// Finds the values of all sources. If a key holds another type, replies with the error and returns
-// false.
+// Finds the values of all sources. If a key holds a value that is not a string, replies with the
+// error and returns false.
 bool find_sources(Context& ctx, Arguments names, BitSources& sources) {
   sources.scratch.resize(names.size());
   for (size_t i = 0; i < names.size(); ++i) {

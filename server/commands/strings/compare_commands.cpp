@@ -30,7 +30,8 @@ std::optional<bool> shall_go(Context& ctx, const Entry* entry, const ValueCondit
   return *holds;
 }
 
-// Deletes the key if `goes` is true, and replies with the number of deleted keys. Releases `lock`.
+// Deletes the key if `goes` is true, and keeps it otherwise. Replies with the number of deleted
+// keys, 1 or 0. Unlocks `lock`.
 void delete_if(Context& ctx, const KeyRef& key, StripeLock& lock, bool goes) {
   EntryPtr gone;
   if (goes) {

@@ -106,7 +106,7 @@ core::Result<SetOptions> parse_set(Arguments arguments) {
     if (is_other || options.value.is_set()) cursor.fail(kSyntaxError);
     options.condition = condition;
   };
-  // A condition may be repeated, and its last operand counts.
+  // A condition such as IFEQ may occur several times. Then only the last operand counts.
   const auto compare = [&](ValueCondition::Kind kind) {
     const bool is_other = options.value.is_set() && options.value.kind != kind;
     if (is_other || options.condition != Condition::kAlways) cursor.fail(kSyntaxError);

@@ -2,7 +2,8 @@
 //
 // DataParts: references to the objects that are needed to save, load and replicate the data set.
 //
-// Types are forward-declared: a source file includes the headers of the types that it uses.
+// This header only declares the types of the objects. A source file includes the headers of the
+// types that it uses.
 // Thread safety: the type of each member states its thread safety.
 #pragma once
 

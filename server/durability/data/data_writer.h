@@ -52,8 +52,8 @@ class DataWriter {
   persistence::RdbWriteOptions options(bool is_aof_base) const;
   persistence::AofBaseFormat base_format() const;
   std::string snapshot_path() const;
-  // Returns the names of the snapshot and of its temporary file. Must be called before a fork,
-  // because they contain the process id.
+  // Returns the paths of the snapshot and of its temporary file. Must be called before a fork,
+  // because the name of the temporary file contains the id of the calling process.
   persistence::RdbPlace snapshot_place() const;
 
   // These functions write the keyspace to a file. They require that no thread changes the keyspace

@@ -25,7 +25,7 @@ class StreamPosition {
   // Returns the position; nullopt if there is no stream. REQUIRES: apply_mutex() and all stripes
   // are locked.
   virtual std::optional<persistence::RdbReplicationInfo> position() const = 0;
-  // Returns whether the data differ from the data that the stream produces up to position().
+  // Returns whether the data differ from the result of applying the stream up to position().
   // REQUIRES: apply_mutex() and all stripes are locked.
   virtual bool has_diverged() const = 0;
 

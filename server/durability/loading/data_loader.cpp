@@ -78,8 +78,8 @@ core::Result<> DataLoader::reload(const std::function<core::Result<>()>& load) {
 }
 
 core::Result<> DataLoader::reload_snapshot(bool saves) {
-  // While the stream's mutex is held, no command of a leader is applied. Holding back clients does
-  // not stop such commands.
+  // While this thread holds the stream's mutex, no command from a leader is applied. Holding back
+  // the commands of clients would not stop the leader's commands.
   const auto stream = writer_.hold_stream(Locking::kTake);
   if (saves) {
     if (auto saved = saves_.snapshots().save_held(Locking::kTake); !saved) return saved;

@@ -67,8 +67,8 @@ bool DataReplacer::await_commands(const std::function<void()>& on_piece) {
   });
   std::unique_lock lock(ended->mutex);
   while (!ended->condition.wait_for(lock, kPieceTime, [&] { return ended->value; })) {
-    // The wait ends when the server ends, because the thread that ends the server may wait for this
-    // thread.
+    // The wait is given up when the server shuts down. The thread that shuts the server down may
+    // wait for this thread, so a longer wait could be a deadlock.
     if (saves_.slot().refuses_children() || loader_.is_cancelled()) return false;
     on_piece();
   }

@@ -40,7 +40,7 @@ struct Replacement {
 
 class DataReplacer {
  public:
-  // `commands` is null if no commands run concurrently.
+  // `commands` is used to wait for the commands that are running; null if none can run.
   DataReplacer(const DataParts& parts, const DataWriter& writer, LogSwitch& log_switch,
                DataLoader& loader, Saves& saves, CommandDrain* commands)
       : parts_(parts),

@@ -98,9 +98,9 @@ bool LogSwitch::may_begin() {
 std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
   const core::Result<> done;
   if (wants_log_ == log_.is_open()) {
-    // If all data were replaced and the log could not be opened again, the log's files still hold
-    // the old data, and writes are rejected. If the log has been switched off since, its files no
-    // longer matter, so writes are accepted again.
+    // The log's files are stale if all data were replaced and then the log could not be opened
+    // again. Writes are rejected while the files are stale. Once the log is switched off, its files
+    // no longer matter, so writes are accepted again.
     if (!wants_log_ && log_.files().are_stale()) {
       log_.files().set_stale(false);
       parts_.state.availability.end(Availability::kAppendLogFails);

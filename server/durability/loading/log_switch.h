@@ -5,7 +5,7 @@
 //
 // Invariants: one thread at a time opens or closes the log, with all stripes locked. So every
 // change is either in the new base or in the log. The manifest lists the files of a new log only
-// once the log's base exists. A server that starts earlier loads the previous data.
+// once the log's base exists. If the server is restarted before then, it loads the previous data.
 // Thread safety: all members may be called from any thread that holds no stripe lock, unless stated
 // otherwise.
 #pragma once

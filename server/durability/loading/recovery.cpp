@@ -156,8 +156,8 @@ class Recovery {
     if (!snapshot) return snapshot.error();
     validated.is_snapshot = *snapshot;
     validated.scan.size_bytes = *size;
-    // In files of older servers, commands may follow a snapshot. These commands are validated when
-    // the snapshot has been loaded.
+    // In files of older servers, commands may follow a snapshot in the same file. These commands
+    // are validated later, after the snapshot has been loaded.
     if (validated.is_snapshot) return validated;
     auto scan = persistence::scan_aof(parts_.files, file.path);
     if (!scan) return scan.error();
@@ -255,8 +255,9 @@ class Recovery {
       const std::string_view name = command.arguments[0];
       const auto error = find_error(origin, name, replayer->execute(command.arguments));
       if (!error) return {};
-      // A log of Bloomery contains no commands for unsupported types, so an unknown command there
-      // means lost data.
+      // An unknown command in another server's log may be a command for an unsupported type.
+      // rdb-foreign-types then decides whether the command is skipped. A log of Bloomery contains
+      // no such commands.
       if (origin == CommandOrigin::kForeignJournal &&
           error->text.starts_with(protocol::kUnknownCommand)) {
         if (parts_.config.integer(OptionId::kRdbForeignTypes) == 0) {
@@ -355,8 +356,8 @@ class Recovery {
     }
     if (!files.empty()) {
       const ValidatedFile& last = files.back();
-      // A file of another kind of server holds commands as clients sent them, not their effects. So
-      // the log does not continue in such a file.
+      // The file of another server, such as Redis, holds commands as clients sent them. Bloomery
+      // writes the effects of commands instead, so it does not append to such a file.
       if (!last.file.is_base && !last.is_snapshot && last.scan.has_effect_semantics) {
         recovered.tail = {last.scan.sound_bytes, last.scan.checksum};
       }
@@ -369,9 +370,9 @@ class Recovery {
     auto position = position_;
     for (const ValidatedFile& file : files) {
       if (file.is_snapshot) continue;
-      // A line of the file may state the stream position. The position of commands after the last
-      // such line is unknown. So a file that ends with such commands makes the position of the
-      // earlier files invalid.
+      // A line of the file may state the stream position. If commands follow the last such line,
+      // the position at the end of the file is unknown. A position from an earlier file is then
+      // outdated, so it is dropped.
       if (file.scan.command_count > 0 || file.scan.position) position = file.scan.position;
     }
     const bool is_whole = is_replica() || parts_.figures.foreign_keys == 0;

@@ -118,8 +118,8 @@ bool AppendLog::sync_here() {
   if (!pacing_.is_quick() || writer().awaits_sync() || writer().has_lost_sync() || fails()) {
     return false;
   }
-  // A thread in sync_here() releases is_taken_ before it notifies. If this check finds is_taken_
-  // set, the notification is still to come, so this thread need not wait.
+  // The thread that has set is_taken_ clears it before it notifies. So if is_taken_ is set here,
+  // that notification is still to come, and this thread need not wait.
   if (is_taken_.exchange(true)) return true;
   pacing_.begin_here();
   write_and_report();

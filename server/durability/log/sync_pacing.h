@@ -4,8 +4,8 @@
 // the log itself or leaves the sync to the log's thread. Also decides how many clients share one
 // sync of the log's thread.
 //
-// After a sync that answered several clients, the next sync begins when as many clients wait. The
-// log's thread waits for these clients for at most twice the duration of the last sync, and for at
+// After a sync that answered several clients, the log's thread delays the next sync until the same
+// number of clients wait again. The delay is at most twice the duration of the last sync, and at
 // most a millisecond. So clients that write in a loop share one sync, instead of forming ever
 // smaller groups.
 // Thread safety: any thread may call add(), are_enough() and is_quick(). Only the thread that syncs
@@ -48,7 +48,8 @@ class SyncPacing {
   // it. After end_here(), the first client that waits for a sync wakes the log's thread.
   void begin_here() { waiting_ = 0; }
   void end_here() { wakes_from_ = 1; }
-  // Called when there is no log to wait for. Forgets the waiting clients.
+  // Called when the append log is not open, so no client can wait for a sync. Sets the number of
+  // waiting clients to 0.
   void forget() { waiting_ = 0; }
   // Returns how long the log's thread waits for more clients before a sync; 0 if it does not wait.
   std::chrono::microseconds gather_time() const { return std::chrono::microseconds(gather_us_); }
@@ -58,8 +59,8 @@ class SyncPacing {
   // Limit on the time that a client waits for other clients to share its sync.
   static constexpr int64_t kGatherMaxUs = 1000;
   static constexpr int64_t kQuickUs = 1000;
-  // Number of syncs over which the duration is averaged. One sync of 100 ms keeps the average above
-  // kQuickUs for approximately the next thirty syncs. The log's thread does all these syncs.
+  // Number of syncs over which the duration is averaged. After one sync of 100 ms, the average
+  // stays above kQuickUs for about thirty syncs. During that time the log's thread does all syncs.
   static constexpr int64_t kAveragedSyncs = 16;
   // The initial value of the average duration. It exceeds kQuickUs, so at first the log's thread
   // does all syncs. I/O threads sync once the average has fallen to kQuickUs.

@@ -48,7 +48,8 @@ class BaseRewriter {
   // Completes the rewrite after its child has ended. REQUIRES: the save slot is claimed.
   void finish(const SaveEnd& end);
 
-  // Rewrites without a child. REQUIRES: the save slot is claimed, the log is open.
+  // Rewrites the log in this process, without a child. REQUIRES: the save slot is claimed, and the
+  // log is open.
   core::Result<> rewrite_here();
   // Writes the loaded data as the first base of a new log. Must be called before clients are
   // served.

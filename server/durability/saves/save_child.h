@@ -6,8 +6,8 @@
 // So the fork takes no longer for a big filter than for a small one.
 //
 // Invariants: the child first closes every socket, log and lock file that it does not need. It then
-// asks the kernel for SIGKILL when the parent ends. If the parent is killed earlier, the child may
-// live on until it is scheduled. The next server waits until the child has released the lock
+// asks the kernel for SIGKILL when the parent ends. If the parent is killed before this request,
+// the child exits after the request. The next server waits until the child has released the lock
 // (DirectoryLock). The parent removes the temporary file of a failed save.
 // Thread safety: any thread may call figures(). One thread at a time may call the other members.
 // Source: fork(2): only the forking thread exists in the child. The allocator's pthread_atfork
@@ -78,7 +78,8 @@ class SaveChild {
   Shared* shared_;  // memory that the parent and the child share
   pid_t process_id_;
   std::optional<core::Result<>> result_here_;
-  // While the child may read shared arrays, keeps their bits valid, even if the arrays are freed.
+  // While this guard exists, the child can read the bits of shared arrays, even if this process
+  // frees the arrays.
   std::unique_ptr<core::bloom::ArrayMemory::ChildGuard> arrays_;
   int64_t fork_us_ = 0;
   int64_t started_us_ = 0;

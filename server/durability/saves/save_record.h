@@ -43,7 +43,7 @@ class SaveHistory {
     record_.last_copied_bytes = end.copied_bytes;
     note(is_ok);
   }
-  // Called when no child could be started.
+  // Records a failed save, because no child could be started.
   void record_no_child() {
     const std::scoped_lock lock(mutex_);
     note(false);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// A child shares big arrays and may see bits that are set after the fork. Such bits are harmless if
-// the stream after the snapshot is applied as effects (docs/architecture.md, "The journal"). If the
-// stream's commands are executed again (another kind of server produces or reads the stream), the
-// snapshot must be exact. The child then first copies the arrays' contents while the parent holds
-// all stripe locks, so the snapshot contains no later bits.
+// A child process that saves shares big arrays with the server, so it may see bits that are set
+// after the fork. Such bits are harmless if the stream after the snapshot is applied as effects
+// (docs/architecture.md, "The journal"). If the stream's commands are executed again (another kind
+// of server produces or reads the stream), the snapshot must be exact. The child then first copies
+// the arrays' contents while the parent holds all stripe locks, so the snapshot contains no later
+// bits.
 #include "server/durability/saves/save_slot.h"
 
 #include <mutex>

@@ -40,9 +40,9 @@ class Saves {
   // If the child has ended, completes the child's save; otherwise reports its progress.
   void poll();
   void start_what_is_due();
-  // Claims the save slot for SaveTask::kSave, and waits until the slot is free. Kills a running
-  // child that holds the slot, unless `spares` returns true. If `is_over` returns true, the task of
-  // the caller was cancelled: stops waiting and returns false.
+  // Waits until the save slot is free, then claims it for SaveTask::kSave and returns true. A child
+  // that holds the slot is killed, unless `spares` returns true. Returns false without the slot
+  // once `is_over` returns true, which means that the caller's task was cancelled.
   bool claim_from_child(const std::function<bool()>& spares, const std::function<bool()>& is_over);
 
  private:

@@ -5,10 +5,10 @@
 //
 // Invariants: a failed save leaves the file as it is. A snapshot states its position in the
 // replication stream only if a server that loads it can continue the stream from that position.
-// Thread safety: all members may be called from any thread. If two threads save, one claims the
-// slot, and the other gets an error. A save during a rewrite does not claim the slot: the stream's
-// mutex serializes such saves. The functions that take Locking must not be called by a thread that
-// holds some stripes but not all.
+// Thread safety: all members may be called from any thread. If two threads save at the same time,
+// one claims the save slot, and the other gets an error. A save during a rewrite does not claim the
+// slot: the stream's mutex serializes such saves. A thread that calls a function with a Locking
+// parameter must hold either no stripe lock or all of them.
 #pragma once
 
 #include <atomic>
@@ -50,8 +50,8 @@ class SnapshotSaver {
   // Saves in this process. REQUIRES: the save slot is claimed, either by the caller or by a
   // rewrite.
   core::Result<> save_claimed(Locking locking);
-  // Saves like save_claimed(), which also locks the stream's mutex. REQUIRES: the save slot is
-  // claimed, and the caller holds the stream's mutex.
+  // Does the same as save_claimed(), but does not lock the stream's mutex. REQUIRES: the save slot
+  // is claimed, and the caller holds the stream's mutex.
   core::Result<> save_held(Locking locking);
 
   // Called when the data were loaded from files. Save points count time and changes from this call.

@@ -27,7 +27,8 @@ core::Result<> TransferSaver::fork(SnapshotTransfer& transfer) {
   options.replication = writer_.position();
   if (!options.replication) return core::Error{"ERR there is no stream"};
   const bool is_exact = transfer.is_exact || options.replication->is_foreign;
-  // The machine's free memory is checked before prepare() announces the snapshot to replicas.
+  // Checks the machine's free memory before prepare() announces the snapshot to replicas. If memory
+  // is short, no snapshot follows.
   if (is_exact && !slot_.exact_child_fits()) return core::Error{std::string(kNoRoomForExactChild)};
   auto descriptors = transfer.prepare(*options.replication);
   if (!descriptors) return descriptors.error();

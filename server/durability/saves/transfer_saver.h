@@ -30,9 +30,9 @@ struct SnapshotTransfer {
   std::function<core::Result<std::vector<int>>(const persistence::RdbReplicationInfo&)> prepare;
   // Writes the snapshot. Called in the child.
   std::function<core::Result<>(const persistence::RdbWriteOptions&)> write;
-  // Called once with the result of the save, if prepare() has succeeded. If the fork has failed,
-  // the stream's mutex and all stripes are still locked. Otherwise the save slot has already been
-  // released.
+  // If prepare() has succeeded, this function is called once with the result of the save. After a
+  // failed fork, it is called while the stream's mutex and all stripes are still locked. Otherwise
+  // it is called after the save slot was released.
   std::function<void(const core::Result<>&)> finished;
 };
 

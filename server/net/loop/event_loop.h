@@ -23,8 +23,8 @@ namespace server::net {
 
 class EventLoop {
  public:
-  // The loop polls Asio for timers and posted functions after this number of socket events at the
-  // latest. All events of one poll of the sockets are handled first, so the number may be exceeded.
+  // After this number of socket events, the loop polls Asio for timers and posted functions. The
+  // number may be exceeded, because the loop first handles all events of a poll of the sockets.
   static constexpr size_t kSocketsPerWait = 32;
 
   EventLoop(asio::io_context& context, SocketSet& sockets, std::function<void()> end_round)

@@ -158,8 +158,9 @@ void ListeningSocket::start(const Handler& handler) {
   await();
 }
 
-// `*` and an address on the same port exclude each other, so this socket must stop listening before
-// its successor is opened. After shutdown() it keeps its address and can listen again.
+// A socket on `*` and a socket on a single address cannot listen on the same port at the same time.
+// So this socket must stop listening before its successor is opened. After shutdown() this socket
+// keeps its address and can listen again.
 void ListeningSocket::suspend() {
   const std::scoped_lock lock(mutex_);
   is_suspended_ = true;

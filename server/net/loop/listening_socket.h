@@ -3,8 +3,9 @@
 // ListeningSocket: accepts the peers that connect to one address.
 //
 // Invariants: no peer is accepted while the process has no free descriptors, or while has_room() of
-// the handler returns false. The thread does not spin meanwhile. Child programs inherit no socket.
-// A unix socket never has wider permissions than requested, not even between bind and chmod.
+// the handler returns false. While accepting is paused, the thread does not spin. Child programs
+// inherit no socket. A unix socket never has wider permissions than requested, not even between
+// bind and chmod.
 // Thread safety: all members may be called from any thread. The handler runs on the thread of the
 // io_context. The handler must not call the socket's members, and must be valid until close() has
 // returned.

@@ -3,7 +3,8 @@
 // LoopWaker: posts a task to an event loop at the first wake() after arm(). Further calls of wake()
 // post nothing until the next arm().
 //
-// Invariants: arm() followed by a check misses no event: an event after the check posts the task.
+// Invariants: if the loop's thread calls arm() and then checks for events, no event is missed. An
+// event after the check calls wake(), which posts the task.
 // Thread safety: any thread may call wake(). Only the loop's thread may call arm() and disarm().
 #pragma once
 

@@ -109,7 +109,8 @@ void ReplyGate::release_safe() {
 }
 
 void ReplyGate::release_held() {
-  // Notifications of progress are requested before the first check, so that none is missed.
+  // The log's notifications are requested before the first check of a reply. Otherwise progress of
+  // the log between the check and the request would cause no notification.
   on_waiting_(true);
   looked_at_.swap(held_);
   for (Held& held : looked_at_) {

@@ -4,11 +4,12 @@
 // of one iteration of the event loop and commits the append log once for all of them. It sends
 // replies that are safe, and holds the other replies until these are safe.
 //
-// Commands append their replies to replies(). The replies since the last add() are fresh. add()
-// makes them a part, which belongs to one sink. flush() sends the parts, at the latest at the end
-// of the iteration. Replies that depend on journal bytes not yet in the log are held by their sink,
-// and released when the log has the bytes. If the log fails, each write is answered with an error
-// instead. Replies to writes may also wait for acknowledgements of replicas.
+// Commands append their replies to replies(). The replies appended since the last add() are called
+// fresh. add() turns the fresh replies into a part, which belongs to one sink. flush() sends the
+// parts, at the latest at the end of the iteration. Replies that depend on journal bytes not yet in
+// the log are held by their sink, and released when the log has the bytes. If the log fails, each
+// write is answered with an error instead. Replies to writes may also wait for acknowledgements of
+// replicas.
 //
 // Invariants: a sink gets its replies in the order of its commands. No reply is sent before
 // is_safe() holds for the offsets that it depends on. After add(sink), the sink must exist until
@@ -47,8 +48,8 @@ class ReplySink : public std::enable_shared_from_this<ReplySink> {
  public:
   // Sends the replies to the client.
   virtual void send(std::string_view replies, protocol::OutputBuffer* whole) = 0;
-  // Stores the replies until release(). `writes` are the ranges of replies to commands that may
-  // write, in order.
+  // Stores the replies until release(). `writes` lists the range of each reply to a write command,
+  // in ascending order.
   virtual void hold(std::string_view replies, std::span<const ReplySpan> writes,
                     protocol::OutputBuffer* whole) = 0;
   // Sends the held replies. A non-empty error replaces the replies to writes.
@@ -137,7 +138,8 @@ class ReplyGate {
 
   ReplyLog& log_;
   const cluster::ClusterState* permit_ = nullptr;
-  // Acknowledgements for which replies to writes wait; null if replies do not wait for replicas.
+  // The replicas' acknowledgements, for which replies to writes wait. Null if replies do not wait
+  // for replicas.
   WriteAcks* acks_ = nullptr;
   const std::function<void(bool)> on_waiting_;
   protocol::OutputBuffer replies_;
@@ -145,10 +147,10 @@ class ReplyGate {
   std::vector<ReplySpan> writes_;  // ranges of replies_ that hold replies to writes
   std::vector<Part> parts_;
   std::vector<Held> held_;
-  std::vector<Held> looked_at_;  // sinks of held replies that release_held() is checking
+  std::vector<Held> looked_at_;  // sinks that release_held() is checking; otherwise empty
   size_t new_held_ = 0;          // number of sinks that began to hold replies since the last commit
   bool commit_is_due_ = false;
-  // True if, since the last acks_->request(), a reply was held that needs acknowledgements.
+  // True if a reply that needs acknowledgements was held since the last acks_->request().
   bool awaits_acks_ = false;
 };
 

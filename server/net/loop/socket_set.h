@@ -63,8 +63,8 @@ class SocketSet {
   // socket.
   size_t next_ = 0;
   size_t count_ = 0;
-  // The watcher that was ready alone at the last delivery of events; null if several were ready.
-  // `is_lone_` is true if the same watcher was also ready alone at the previous delivery.
+  // The only watcher that was ready at the last delivery of events; null if several were ready.
+  // `is_lone_` is true if the same watcher was also the only one at the delivery before the last.
   const void* only_one_ = nullptr;
   bool is_lone_ = false;
 };

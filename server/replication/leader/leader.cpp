@@ -212,8 +212,8 @@ void Leader::drop_foreign(int64_t now_us) {
   if (foreign.empty()) return;
   const auto obstacle = foreign_->obstacle();
   for (const auto id : foreign) {
-    // A replica that still waits for its snapshot stays connected, because the snapshot contains
-    // the effects of the commands that the replica does not know.
+    // A replica that still waits for its snapshot stays connected. It will not receive the commands
+    // that it does not know, because the snapshot contains their effects.
     const bool has_stream = links_.at(id)->cursor.has_value();
     if (obstacle) {
       drop(id, *obstacle);
@@ -235,9 +235,9 @@ void Leader::ack(uint64_t session_id, ReplicaAck ack) {
   {
     const std::scoped_lock lock(mutex_);
     const int64_t now_us = parts_.clock.monotonic_us();
-    // Foreign replicas acknowledge even commands that they cannot execute. So if the stream
-    // contains such a command, foreign replicas are disconnected before this acknowledgement
-    // counts.
+    // Foreign replicas acknowledge even commands that they cannot execute. If the stream contains
+    // such a command, drop_foreign() disconnects all foreign replicas. It is called first, so that
+    // an acknowledgement of such a command does not count.
     drop_foreign(now_us);
     // The offset is limited to the stream's end. Otherwise WAIT would count this replica for all
     // later writes.
@@ -450,7 +450,8 @@ void Leader::finish(const PumpOutcome& outcome) {
 
 void Leader::begin_snapshot(const ReplicaBatch& batch) {
   const std::string mark = random_id();
-  // The name is chosen before the fork, because it contains the process id.
+  // The file's name contains the id of the process that chooses it. The parent chooses it before
+  // the fork, so that parent and child use the same name.
   const std::string path = temporary_transfer();
   {
     const std::scoped_lock lock(mutex_);
@@ -482,9 +483,9 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
   const auto started = parts_.durability.saves().transfers().start(std::move(transfer));
   if (started) return;
   const std::scoped_lock lock(mutex_);
-  // If the fork failed, transfer.finished() has stored the error in the snapshot. If no result is
-  // stored, start() failed before the fork. In that case the snapshot is dropped. In both cases a
-  // new snapshot is tried soon.
+  // If the fork failed, transfer.finished() has stored the error in snapshot_->result. If start()
+  // failed before the fork, no result is stored, so the snapshot is dropped here. In both cases the
+  // leader soon tries to make a new snapshot.
   if (!snapshot_->result) snapshot_.reset();
   constexpr int64_t kRetryUs = 100'000;
   constexpr int64_t kRetryForMemoryUs = 10 * core::kSecondUs;

@@ -135,7 +135,8 @@ class Leader final : public StreamListener {
 
   void run();
   // Does one iteration of the thread's work, except sending. Returns the connections to which this
-  // process may send, and for each whether it gets the stream.
+  // process may send. For each connection, the result also states whether the replica gets the
+  // stream yet.
   std::vector<StreamFlow> step();
   void finish(const PumpOutcome& outcome);
 

@@ -36,7 +36,7 @@ class ReplicaSender {
     kIdle,      // the kernel has accepted all pending bytes
     kBlocked,   // the socket accepts no bytes at present
     kMore,      // the limit of one call is reached, and more bytes can be sent at the next call
-    kFileSent,  // the kernel has accepted all bytes of the snapshot.
+    kFileSent,  // the kernel has accepted all bytes of the snapshot
 
     // The connection has ended, or the backlog no longer has the bytes that the replica needs.
     kGone,

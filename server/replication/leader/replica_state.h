@@ -18,8 +18,8 @@ enum class ReplicaState : uint8_t {
   kSnapshot,  // a child process is writing the snapshot
   kFile,      // the file with the snapshot is being sent
 
-  // The end mark was sent. The stream begins when the replica has acknowledged that it loaded the
-  // snapshot.
+  // The leader has sent the mark after the end of the snapshot. It sends the stream once the
+  // replica has acknowledged that it has loaded the snapshot.
   kAwaitsAck,
   kOnline,
 };

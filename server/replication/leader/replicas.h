@@ -25,7 +25,7 @@ namespace server {
 // The way in which a snapshot reaches a replica.
 enum class SnapshotForm : uint8_t {
   kMarked,  // a child process writes the snapshot to the socket, followed by an end mark
-  kFile,    // a child process writes the snapshot to a file, which is sent after its size
+  kFile,    // a child process writes a file; the leader sends the file's size, then the file
 };
 
 struct Replica {

@@ -41,7 +41,7 @@ class LeaderHandshake {
   };
   enum class Outcome : uint8_t { kNone, kFullSync, kContinue, kFailed };
 
-  // Appends the first command to `output`. Both arguments must outlive the handshake.
+  // Appends the first command to `output`. `request` and `output` must outlive this object.
   LeaderHandshake(const Request& request, std::string& output);
 
   // Handles a line, which is passed without its line end. An empty line is a keepalive.

@@ -66,8 +66,8 @@ std::string LinkFailures::record_end(std::string_view cause, Kind kind, int64_t 
     line += fmt::format("; {} times before: {}", unlogged_, logged_cause_);
   }
   if (kind == Kind::kRefused) {
-    // rdb-foreign-types is suggested only if the cause names it, because this option helps with
-    // unsupported types only.
+    // The line suggests changing rdb-foreign-types only if the error text names this option: it
+    // helps only against errors about unsupported types.
     const bool helps = cause_.find(kForeignTypesOption) != std::string::npos;
     line += fmt::format("; the next attempt comes in {} s, or at REPLICAOF{}{}", pause_ms_ / 1000,
                         helps ? " or CONFIG SET " : "", helps ? kForeignTypesOption : "");

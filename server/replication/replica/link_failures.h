@@ -31,7 +31,7 @@ class LinkFailures {
     kNoLink,    // there is no connection, or the leader does not serve at present
     kCut,       // the connection was lost after the stream had begun
     kUnusable,  // this server cannot use the leader's stream
-    kInVain,    // like kUnusable, but the leader had already made a snapshot
+    kInVain,    // like kUnusable, but bytes of a snapshot had already been received
     kRefused,   // this server has rejected the data, and would reject them again
   };
 
@@ -59,7 +59,7 @@ class LinkFailures {
  private:
   mutable std::mutex mutex_;  // this mutex guards the members below
   std::string cause_;
-  uint64_t failures_ = 0;  // number of failures since the last progress
+  uint64_t failures_ = 0;  // number of failures since record_progress() or forget()
   int64_t pause_ms_ = 0;
   // Time when the first command from the present link was applied; nullopt if none was applied.
   std::optional<int64_t> progress_us_;

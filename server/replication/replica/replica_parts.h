@@ -60,7 +60,7 @@ struct ReplicaFigures {
   std::atomic<ReplicaLinkState> state{ReplicaLinkState::kNone};
   std::atomic<int64_t> last_received_us{0};  // monotonic time of the last bytes from the leader
 
-  // Monotonic time since which the link is down; valid while it is down.
+  // Monotonic time at which the link went down; valid only while the link is down.
   std::atomic<int64_t> down_since_us{0};
   // Size of the snapshot in bytes; -1 if the leader did not announce it.
   std::atomic<int64_t> sync_size{-1};

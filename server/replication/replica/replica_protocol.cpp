@@ -209,8 +209,8 @@ ReplicaProtocol::Event ReplicaProtocol::read_stream() {
   if (is_unit_of_link_ && is_replconf && command.size() > 1 &&
       protocol::equals_ignore_case(command[1], "GETACK")) {
     send_ack();
-    // The leader may wait for the offset after the GETACK command. So the next tick() sends another
-    // acknowledgement, with the offset after this command.
+    // The leader may wait until this replica acknowledges the GETACK command as well. So the next
+    // tick() sends another acknowledgement, whose offset includes this command.
     next_ack_us_ = 0;
   }
   return Event::kUnit;

@@ -62,7 +62,7 @@ class ReplicaSession {
   // Runs the connection until it ends, and returns the cause of the end as an error. INFO and the
   // log show the error's message. If an option can prevent the error, the message names the option.
   core::Error run(const Target& target);
-  // Returns whether the link was ever up in this session, so that the stream could be applied.
+  // Returns whether the link was up at any time during this session.
   bool was_up() const { return was_up_; }
   // Returns the kind of the failure. REQUIRES: run() has returned.
   LinkFailures::Kind failure_kind() const;
@@ -106,7 +106,7 @@ class ReplicaSession {
   bool made_progress_ = false;
   bool is_served_ = false;
   bool is_refused_ = false;    // true if the bytes from the leader were rejected
-  bool refuses_data_ = false;  // true if the data were rejected, and would be rejected again
+  bool refuses_data_ = false;  // true if the data were rejected, and a retry would fail too
   int64_t stream_begin_ = 0;
   int64_t next_keep_alive_us_ = 0;
 };

@@ -22,8 +22,8 @@ class SnapshotReceiver {
   // Reads the line that announces a snapshot. Returns false if it does not announce one.
   bool announce(std::string_view line);
 
-  // The sizes of the parts at the start of the input: the bytes of the snapshot, and the bytes of
-  // the end mark behind them. If both are 0 and `is_end` is false, more input is needed.
+  // The input begins with `snapshot_bytes` bytes of the snapshot, followed by `mark_bytes` bytes of
+  // the end mark. If both numbers are 0 and `is_end` is false, more input is needed.
   struct Piece {
     size_t snapshot_bytes = 0;
     size_t mark_bytes = 0;

@@ -20,8 +20,8 @@ struct ClusterPlace {
   std::atomic<uint64_t> epoch{0};
   // Epoch in which this server leads; 0 until the change to the role of leader is complete.
   std::atomic<uint64_t> led_epoch{0};
-  // Epoch of the history that the data are from; 0 if unknown. It does not apply while led_epoch is
-  // set. The append log stores led_epoch if it is set, and otherwise this epoch.
+  // Epoch of the leader that produced the data's history; 0 if unknown. Ignored while led_epoch is
+  // not 0. The append log stores led_epoch if that is not 0, and otherwise history_epoch.
   std::atomic<uint64_t> history_epoch{0};
   // True while a full sync replaces the data, and after a full sync that deleted the data and
   // failed.

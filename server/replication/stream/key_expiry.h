@@ -53,7 +53,7 @@ class KeyExpiry {
   void run_slice();
   void expire_own();
   // Updates the estimated share of expired keys (stale_ratio) from the counts of the period that
-  // ends. Then sets the counts for the next period.
+  // ends. Then counts the keys with an expiry for the next period.
   void end_period();
 
   const Parts parts_;

@@ -3,10 +3,10 @@
 // OwnExpiries: keys that clients wrote on a writable replica. The leader does not know these keys
 // and so never deletes them. The replica must delete them when they expire.
 //
-// Invariants: a key is recorded from its change until it is deleted, has no expiry, or has expired.
-// At most a million keys are recorded. An expired key that is not recorded is hidden from readers,
-// but not deleted. As in Redis, a recorded key expires here even if the leader's stream has
-// overwritten it.
+// Invariants: a changed key stays recorded until tick() finds that it has expired, has no expiry or
+// no longer exists. At most a million keys are recorded. An expired key that is not recorded is
+// hidden from readers, but not deleted. As in Redis, this replica deletes a recorded key when it
+// expires, even if the leader's stream has overwritten the key.
 // Thread safety: all members may be called from any thread. tick() takes stripe locks, so the
 // caller must hold none.
 // Source: Redis' expireSlaveKeys().
@@ -31,8 +31,8 @@ class OwnExpiries {
   void record(unsigned database, std::string_view key);
   // Forgets all keys. Called when this server's role has changed, or all data were replaced.
   void clear();
-  // Checks some of the keys: deletes the expired ones, and forgets those without an expiry. Returns
-  // whether a pass over all keys is complete.
+  // Checks some of the recorded keys. Deletes expired keys, and stops recording keys without an
+  // expiry. Returns whether a pass over all recorded keys is complete.
   bool tick(core::keyspace::Keyspace& keyspace, int64_t now_ms);
   size_t size() const;
 

@@ -45,8 +45,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   Replication& operator=(const Replication&) = delete;
 
   bool is_replica() const;
-  // Returns how often this server has become a replica. A wait for replicas that began before a
-  // demotion cannot succeed.
+  // Returns the number of times that this server has become a replica. If the number increases
+  // during a wait for replicas, the wait cannot succeed.
   uint64_t demotions() const { return demotions_; }
   ReplicationIds ids() const;
   uint64_t offset() const;
@@ -120,7 +120,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   // come from.
   ClusterPlace& cluster_place() { return cluster_place_; }
 
-  // Makes the next command in a leader's stream select its database again.
+  // If this server is a leader, adds SELECT to its stream before the next command, even if the
+  // database has not changed.
   void restate_database();
 
   // The functions below implement StreamPosition.

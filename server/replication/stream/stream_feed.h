@@ -4,8 +4,8 @@
 // journal corresponds to the backlog's end. Position lines of the append log rely on that offset.
 //
 // A node of a cluster restores its replication offset when it starts, before it has a role. Until
-// it has a role, the backlog serves one purpose: its end moves if the data change, for example when
-// keys expire.
+// the node has a role, the backlog only shows whether the data have changed. Each change, such as
+// the expiry of a key, moves the backlog's end.
 //
 // Invariants: a replica's backlog receives only its leader's stream.
 // Thread safety: mutex() guards the role and all members, unless their comments say otherwise.

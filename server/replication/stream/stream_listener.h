@@ -13,7 +13,8 @@ class StreamListener {
   // Called when the stream was replaced. All connected replicas must then reconnect and send PSYNC
   // again.
   virtual void on_stream_replaced() = 0;
-  // Called when the role has changed, because min-replicas-to-write applies only to a leader.
+  // Called when the role has changed. Checks again whether min-replicas-to-write forbids writes,
+  // because this option applies only to a leader.
   virtual void update_write_gate() = 0;
 
  protected:

@@ -3,9 +3,9 @@
 // WindowRotator: on a leader, rotates time windows of filters that no client writes to. On a
 // replica it only forgets the names of keys that no longer hold a filter with a time window.
 //
-// Invariants: a tick is bounded and checks only filters that may be due. No window rotates while
-// data are being loaded, writes are paused or another server leads. While no filter has a time
-// window, a tick only reads one atomic counter.
+// Invariants: the work of a tick is bounded. A tick checks only filters whose next rotation may be
+// due. No window rotates while data are being loaded, writes are paused or another server leads.
+// While no filter has a time window, a tick only reads one atomic counter.
 // Thread safety: belongs to one thread. Its members lock stripes, so the caller must not hold the
 // lock of a stripe.
 #pragma once

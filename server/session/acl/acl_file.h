@@ -38,7 +38,7 @@ core::Result<> load_users(Users& users, std::span<const Directive> user_lines,
                           const std::string& path);
 
 // Returns the users in the order of their names, as lines of the configuration file: "user alice on
-// …". Words that the parser of that file would change are quoted.
+// …". A word is quoted if the parser of the configuration file would otherwise change it.
 std::vector<std::string> user_config_lines(const Users& users);
 // Returns the users in the order of their names, as lines for ACL LIST and the ACL file. No word is
 // quoted, because the parser of the ACL file splits at spaces.

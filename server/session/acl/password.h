@@ -25,8 +25,8 @@ std::optional<PasswordHash> parse_hash(std::string_view text);
 // Returns whether the hashes are equal. Compares in constant time.
 bool is_same_hash(const PasswordHash& a, const PasswordHash& b);
 
-// Returns `bits` random bits as hexadecimal digits, rounded up to whole digits, or nullopt if the
-// system provides no randomness. REQUIRES: `bits` is 1 to kPasswordBitsMax.
+// Returns as many random hexadecimal digits as `bits` bits need. Returns nullopt if the system
+// provides no randomness. REQUIRES: `bits` is 1 to kPasswordBitsMax.
 std::optional<std::string> random_password(size_t bits);
 inline constexpr size_t kPasswordBitsMax = 4096;
 

@@ -44,8 +44,8 @@ class User {
   // is published. Returns the first error, if any.
   std::optional<RuleFault> apply_all(std::span<const std::string_view> arguments);
 
-  // Sets which channels a new selector permits at first. Applies to selectors that are created from
-  // now on, including those that the rule `reset` creates.
+  // Sets which channels a selector permits before any rule is applied to it. Affects selectors that
+  // are created later, including those that the rule `reset` creates.
   void set_channel_default(ChannelDefault channels) { new_channels_ = channels; }
 
   const std::string& name() const { return name_; }

@@ -38,7 +38,8 @@ struct Message {
   SubscriptionKind kind;
   std::string name;  // name of the subscription; for a pattern it is the pattern, not the channel
   std::string head;
-  // The payload, and the CRLF that ends its bulk string. The head has the beginning of that string.
+  // The payload, and the CRLF that ends the payload's bulk string. `head` ends with the header of
+  // this bulk string: its length.
   std::shared_ptr<const std::string> payload;
 
   size_t size_bytes() const { return 1 + head.size() + payload->size(); }
@@ -117,8 +118,9 @@ class PubSub {
   // Removes and returns the oldest message for the thread. Returns nullopt if there is none; the
   // waker is then called when the next message arrives.
   std::optional<Delivery> take(size_t thread_index);
-  // Removes and returns the invalidations for one session in the thread's inbox, even if earlier
-  // messages stay in the inbox. Invalidations that other clients redirect to this session stay.
+  // Removes and returns the invalidations for one session from the thread's inbox. All other
+  // messages stay, even earlier ones, and so do invalidations that other clients redirect to this
+  // session.
   std::vector<std::shared_ptr<const Invalidation>> take_invalidations(size_t thread_index,
                                                                       uint64_t session_id);
   bool is_congested() const {
@@ -206,8 +208,8 @@ class PubSub {
   // subscribers' threads have taken messages.
   static constexpr size_t kPendingBytesMax = size_t{16} << 20;
 
-  // Guards names_, patterns_ and last_serial_. While it is held, messages enter all inboxes in the
-  // same order.
+  // Guards names_, patterns_ and last_serial_. Published messages are put into the inboxes under
+  // this mutex, so all inboxes have them in the same order.
   mutable std::mutex mutex_;
   std::array<ByName, kSubscriptionKindCount> names_;
   // List of all patterns. A change of the patterns sets it to null, and the next use creates it

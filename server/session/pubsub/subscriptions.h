@@ -37,8 +37,8 @@ struct ClientTracking {
   bool is_broken = false;  // true if the client that messages are redirected to has disconnected
   uint64_t redirect = 0;   // id of the client that messages are redirected to; 0 for none
 
-  // The command CLIENT while a CLIENT CACHING is in effect, otherwise null. CLIENT CACHING applies
-  // to the next command or transaction. Subcommands of CLIENT do not end its effect.
+  // Points to the command CLIENT while CLIENT CACHING is in effect; otherwise null. CLIENT CACHING
+  // affects the next command or transaction. Subcommands of CLIENT do not end its effect.
   const RegisteredCommand* caching_family = nullptr;
   std::set<std::string, std::less<>> prefixes;
 };
@@ -130,14 +130,15 @@ class Subscriptions {
   std::atomic<uint64_t>& shared_bytes() { return published_bytes_; }
 
  private:
-  using Names = std::map<std::string, uint64_t, std::less<>>;  // maps subscribed names to serials
+  using Names = std::map<std::string, uint64_t, std::less<>>;  // maps names to serial numbers
 
   // Returns the memory of one map node: its links, the name and the serial.
   static uint64_t name_bytes(const std::string& name) {
     constexpr size_t kNode = 4 * sizeof(void*) + sizeof(Names::value_type);
     return core::keyspace::allocation_size(kNode) + text_bytes(name);
   }
-  // A prefix is stored twice: in this object and in Tracking's table, each in a node of its own.
+  // Returns an estimate of the memory of one tracking prefix. The prefix is stored twice: in a node
+  // of this object, and in a node of Tracking's table.
   static uint64_t prefix_bytes(std::string_view prefix) {
     constexpr uint64_t kNodesBytes = 200;
     return kNodesBytes + 2 * prefix.size();

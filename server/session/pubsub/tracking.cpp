@@ -29,7 +29,7 @@ uint64_t scattered(uint64_t number) {
 // most one search per byte of the name.
 template <class Sorted, class TextOf, class Visit>
 void for_each_prefix(const Sorted& sorted, std::string_view name, TextOf&& text_of, Visit&& visit) {
-  // All prefixes that were not visited yet are at most as long as `rest`.
+  // No prefix that remains to be visited is longer than `rest`.
   std::string_view rest = name;
   for (;;) {
     auto candidate = sorted.upper_bound(rest);
@@ -39,9 +39,9 @@ void for_each_prefix(const Sorted& sorted, std::string_view name, TextOf&& text_
     const auto differing = std::ranges::mismatch(text, name).in1;
     const auto common = static_cast<size_t>(differing - text.begin());
     if (common < text.size()) {
-      // The candidate is no prefix of the name: only its first `common` bytes are equal. An
-      // unvisited prefix of the name that is longer than `common` would lie behind the candidate in
-      // the sorted order. The search would have found it instead.
+      // The candidate is no prefix of the name: only its first `common` bytes equal those of the
+      // name. Longer prefixes of the name sort after the candidate. The search would have found
+      // such a prefix instead, so all unvisited prefixes have at most `common` bytes.
       rest = name.substr(0, common);
       continue;
     }

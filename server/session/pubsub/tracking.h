@@ -10,10 +10,11 @@
 // client that changes the keys, each key once. That thread sends the invalidations when it next
 // delivers messages.
 //
-// Invariants: a client that has read a key is notified of the key's next change. The notification
-// is sent after the value that the client has read. A read causes at most one notification, because
-// the notification removes the key's row. When all clients that have tracked keys have
-// disconnected, the table is empty and commands do not call this class: see ChangeListeners.
+// Invariants: a client that has read a key is notified of the key's next change. The client
+// receives the notification after the value that it has read. A read causes at most one
+// notification, because the notification removes the key's row. When all clients that have tracked
+// keys have disconnected, the table is empty and commands do not call this class: see
+// ChangeListeners.
 // Thread safety: all members may be called from any thread, also under stripe locks.
 // Source: redis.io/docs/manual/client-side-caching; docs/architecture.md, "Client-side caching".
 #pragma once

@@ -343,8 +343,8 @@ TEST_F(FingerprintFilterTest, ChurnLeavesNoResidue) {
     }
     live = next;
     ASSERT_EQ(filter->item_count(), live.size());
-    // The last layer has room for twice as many items as the filter contains, and holds all of
-    // them. An older layer may not have been dropped yet.
+    // The last layer contains all items of the filter, and has room for twice as many. Older layers
+    // may not have been dropped yet.
     ASSERT_LE(filter->layer_count(), 3U) << round;
     ASSERT_LE(filter->capacity(), 6 * kItems) << round;
   }

@@ -319,7 +319,7 @@ TEST(WindowedFilter, LookupIgnoresExpiredItemsBeforeRotation) {
   EXPECT_EQ(found, (std::array{true, false}));
   filter->may_contain_many(items, found, kBegin + 12'500);
   EXPECT_EQ(found, (std::array{false, false}));
-  // A lookup without a time finds the item until the rotation.
+  // A lookup that is called without a time finds the item until the window has rotated.
   filter->may_contain_many(items, found);
   EXPECT_EQ(found, (std::array{true, false}));
   follow(*filter, kBegin + 12'500);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kWatchNow = 1000;
 
-// The tests use one thread, so all stripes stay locked.
+// Each test uses only one thread, so the fixture can hold the locks of all stripes throughout.
 class WatchTest : public ::testing::Test {
  protected:
   WatchFlagPtr watch(unsigned database, std::string_view name, int64_t now_ms = kWatchNow) {
@@ -109,8 +109,8 @@ TEST_F(WatchTest, SwapOfExpiredKeysIsNoChange) {
   EXPECT_FALSE(both->dirty);
   EXPECT_FALSE(leaves->dirty);
   EXPECT_TRUE(alive->dirty);
-  // The swap has moved an expired key to this database. The client saw the key as absent before, so
-  // the deletion of the key is no change.
+  // The swap has moved an expired key into database 0. When the client began to watch, database 0
+  // had no such key. So the deletion of the expired key changes nothing for the client.
   keyspace_.find_for_write(0, keyspace_.ref("arrives"), kWatchNow);
   EXPECT_FALSE(arrives->dirty);
 }

@@ -72,7 +72,7 @@ class Replayer {
     return {};
   }
 
-  // Size of the longest value of a command. BF.LOAD is not counted: its payload is not split.
+  // Size of the longest last argument of a command. Ignores BF.LOAD, whose payload is not split.
   size_t longest_word = 0;
   int loads = 0;
 

@@ -180,7 +180,8 @@ TEST_F(AofDamageTest, UnwrittenBlockIsATornTail) {
     EXPECT_EQ(reading.commands, kept) << end;
     EXPECT_EQ(reading.scan.sound_bytes, synced) << end;
   }
-  // If the hole is a whole block, the data before the hole are read.
+  // This hole of zeros is exactly one block of 512 bytes, as after a power cut. The commands before
+  // the hole are read.
   const Reading reading = read(with_hole(file.bytes(), 1024, 1536));
   EXPECT_EQ(reading.scan.condition, Condition::kTorn);
   EXPECT_EQ(reading.commands, file.commands_before(1024));

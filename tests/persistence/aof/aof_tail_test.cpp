@@ -94,8 +94,8 @@ TEST_F(AofTailTest, WholeBlocksOfZerosAreAHole) {
   EXPECT_TRUE(look(std::string(512, 'x') + block + "y", 0, 600).has_hole());
 }
 
-// Zeros that do not fill whole blocks may belong to a value. If a bit flips in the length of this
-// value, its zeros must not look like the result of a power cut.
+// Zeros that do not fill whole blocks may belong to a value. Even if a bit flips in the value's
+// length, the zeros must not look like the result of a power cut.
 TEST_F(AofTailTest, PartialBlocksOfZerosAreNoHole) {
   EXPECT_FALSE(look(std::string(500, 'x') + std::string(512, '\0') + "y", 0, 600).has_hole());
   EXPECT_FALSE(look(std::string(512, 'x') + std::string(500, '\0') + "y", 0, 600).has_hole());

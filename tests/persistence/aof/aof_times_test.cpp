@@ -47,7 +47,8 @@ TEST_F(AofTimesTest, TransactionIsNotDivided) {
   const std::string before = "#TS:100\r\n" + kSet;
   const std::string inside = encode({"multi"}) + kSet + "#TS:200\r\n" + kSet + encode({"exec"});
   EXPECT_EQ(times(before + inside, 150).later_offset, before.size());
-  // The later timestamp line follows EXEC, so the file is cut after the transaction.
+  // The transaction is complete before the later timestamp line, so the cut is between EXEC and
+  // that line.
   EXPECT_EQ(
       times(before + encode({"MULTI"}) + kSet + encode({"EXEC"}) + "#TS:200\r\n", 150).later_offset,
       before.size() + (encode({"MULTI"}) + kSet + encode({"EXEC"})).size());

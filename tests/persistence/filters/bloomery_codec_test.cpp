@@ -141,7 +141,8 @@ TEST(BloomeryCodec, OnlyEstimatesExceedACapacity) {
   EXPECT_FALSE(decode_chunk_header(foreign, kUnlimited));
 }
 
-// A later version of the server may compute other bit counts for the same parameters.
+// A later version of the server may compute other bit counts for the same parameters. So the server
+// accepts bit counts between half and twice those that it computes itself.
 TEST(BloomeryCodec, LayersOfAboutTheExpectedSizeAreAccepted) {
   auto parameters = parameters_of(NativeLayout::kId, 0.01, 1000, 0);
   const auto plan = core::bloom::plan_first_layer(parameters);

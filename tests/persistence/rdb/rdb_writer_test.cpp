@@ -270,8 +270,8 @@ class BusySink final : public ByteSink {
 TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
   constexpr int kItems = 20000;
   for (const auto layout : filters::kLayouts) {
-    // Layouts that clear bits are skipped, because a child process that saves such a filter has a
-    // private copy of the array.
+    // Layouts that clear bits are skipped, because a saving child process has private copies of
+    // their arrays. So no bit is set while the child writes such an array.
     if (core::bloom::layout_row(layout).clears_bits) continue;
     Keyspace keyspace(1, kWriterHashSeed);
     const auto parameters = parameters_of(layout, 0.01, 2000000, 2);

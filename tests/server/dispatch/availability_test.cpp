@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Commands that a server rejects while it loads, while it is a replica, or while it lacks replicas.
+// Tests which commands a server rejects while it loads, while it is a replica, or while it has too
+// few replicas.
 #include <gmock/gmock.h>
 
 #include "server/base/process/availability.h"

@@ -53,7 +53,7 @@ class EvictionFixture : public KeyTest {
   }
   // Sets the limit to the used memory plus `more_bytes`.
   void limit_to_used(int64_t more_bytes = 0) {
-    // Another thread frees the memory after FLUSHALL.
+    // After FLUSHALL another thread frees the memory, so wait until that thread has finished.
     while (reclaimer_.pending() != 0) std::this_thread::yield();
     const uint64_t limit = memory_.refresh() + static_cast<uint64_t>(more_bytes);
     memory_.set_limit(limit);

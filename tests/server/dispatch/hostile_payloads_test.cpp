@@ -211,7 +211,7 @@ TEST_F(HostilePayloadsTest, ForgedFilters) {
     }
   }
   EXPECT_EQ(run({"SAVE"}), kOk);
-  // The damaged payloads test the server only if it accepts some of them and rejects some.
+  // The test is useful only if the server accepts some damaged payloads and rejects others.
   EXPECT_GT(accepted, 0U);
   EXPECT_LT(accepted, rounds_);
 }

@@ -148,7 +148,7 @@ TEST_F(PermissionsTest, TheTableHasAllCommandsAndCategories) {
   }
   const size_t config = *table.find("config");
   EXPECT_FALSE(table.at(config).subcommands.empty());
-  // The server stores a set of categories as a mask of 32 bits.
+  // Each category needs its own bit in the 32-bit mask that stores a set of categories.
   EXPECT_LE(table.category_names().size(), 32U);
 }
 

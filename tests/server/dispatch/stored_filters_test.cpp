@@ -128,8 +128,8 @@ TEST_F(StoredFilters, WindowsOfItemsThatGrewToTheirLimitStillRotate) {
   ASSERT_EQ(run(reserve({"1", "EXPANSION", "1", "WINDOW", length, "ITEMS", "GENERATIONS", "16"})),
             kOk);
   add_new(5 * kQuota);
-  // An item that the filter already finds as a false positive adds no layer. So further items are
-  // added until the filter has 4,095 layers.
+  // If a new item is a false positive, the filter does not store the item and adds no layer. So
+  // further items are added until the filter has 4,095 layers.
   for (int more = 0; more < 50 && layers() < 4095; ++more) add_new(1);
   ASSERT_EQ(layers(), 4095);
   ASSERT_EQ(run({"BF.ADD", "f", "next"}), integer(1));

@@ -446,7 +446,8 @@ class World {
 
   std::pair<WordList, std::string> filter_command(Twin& twin, int database) {
     const std::string& key = one_of(kFilters);
-    // BF.RESERVE needs a missing key. The first layer holds only two items, so that filters grow.
+    // BF.RESERVE fails if the key exists. The first layer holds only two items, so that filters
+    // grow.
     if (!twin.has(database, key) && number(3) == 0) {
       twin.value(database, key).is_filter = true;
       return {{"BF.RESERVE", key, "0.0000001", "2", "EXPANSION", "2"}, "+OK\r\n"};

@@ -278,7 +278,7 @@ TEST_F(MonitorDeliveryTest, AMonitorThatDoesNotReadIsClosed) {
 
 TEST_F(MonitorDeliveryTest, AMonitorWhoseLinesWereLostIsClosed) {
   const std::string value(100'000, 'v');
-  // While the SETs run, the I/O thread delivers no MONITOR lines, so its inbox exceeds its limit.
+  // While the SETs run, the I/O thread delivers no MONITOR lines, so its inbox outgrows the limit.
   for (int i = 0; i < 450; ++i) run({"SET", "k", value});
   serve();
   EXPECT_TRUE(monitor_.is_closed());

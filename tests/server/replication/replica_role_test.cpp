@@ -25,7 +25,7 @@ using ::testing::StartsWith;
 class ReplicaRoleTest : public ReplicaFixture {
  protected:
   // Makes the server a replica, which receives the key `a` from its leader. Returns the offset
-  // after that.
+  // after the SET of this key and the GETACK that follows.
   size_t follow_with_a_key() {
     const std::string set = command({"SET", "a", "1"});
     begin_stream(kEmptySnapshot, 100);

@@ -14,7 +14,7 @@ from harness.tls_files import TlsFiles
 
 class NodeClientsTest(ServerTest):
     def check(self, script, package, *protocols, tls=None):
-        """`tls` has the TlsFiles of a server that speaks TLS; None starts a server without TLS."""
+        """Runs a script. If `tls` is given, the server and the client use TLS with these files."""
         folder = MODULES / f"node_modules_{package}"
         self.assertTrue(
             (folder / ".installed").exists(),

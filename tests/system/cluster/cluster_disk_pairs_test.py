@@ -163,8 +163,8 @@ class ClusterDiskPairsTest(ClusterTest):
         return acknowledged
 
     def test_full_disk_keeps_no_waiting_write_unanswered(self):
-        """Writes wait for a suspended replica when the leader's disk fills. The replica resumes,
-        and the leader hands over to it.
+        """The leader's disk fills while writes wait for a suspended replica. After the replica has
+        resumed, the leader hands over to it.
         """
         (first, second), disk = self.start_with_small_disk(2, 0)
         second.suspend()

@@ -104,7 +104,7 @@ class ClusterPairsTest(ClusterTest):
             return [queued.text, executed.text.split()[0]]
         return executed
 
-    # Tests of child processes that save.
+    # The methods below test a failover while child processes save.
 
     def start_save(self, server):
         with server.connect() as connection:

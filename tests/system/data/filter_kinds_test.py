@@ -106,7 +106,7 @@ class FilterKindsTest(ServerTest):
         before = digest(connection)
         replies = self.add_all(connection, kind, items[len(added) :])
         # The rejected items are sent again, and the filter rejects them again. A reply may also be
-        # 0: the item is a false positive, which the filter takes for a present item.
+        # 0: the item is a false positive, so the filter reports that the item is already present.
         self.assertLessEqual({reply for reply in replies if isinstance(reply, int)}, {0})
         self.assertTrue(any(not isinstance(reply, int) for reply in replies))
         self.assertEqual(digest(connection), before)

@@ -44,7 +44,7 @@ class HugePagesTest(ReplicaTest):
 
     def wait_until_huge(self, server, connection, filters=1):
         """Waits until all filter arrays lie in huge pages, except for PIECE_BYTES per filter. Skips
-        the test if the kernel refuses. `filters` is the number of filters."""
+        the test if the kernel rejects MADV_COLLAPSE. `filters` is the number of filters."""
         reserved = memory_field(connection, "mem_filter_arrays_reserved")
         if not wait_for_huge_bytes(server, connection, reserved - filters * PIECE_BYTES):
             self.skipTest("the kernel refuses MADV_COLLAPSE on a memfd")

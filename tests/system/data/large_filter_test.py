@@ -103,8 +103,8 @@ class LargeFilterTest(ServerTest):
         self.assertEqual(found, [0] * BATCH)
 
     def expect_resident(self, size_bytes):
-        """Checks the number of resident pages. It must be the number of pages that are touched if
-        each item accesses one random page. Also checks that the server's other memory is small.
+        """Checks the number of resident pages: it must be the number expected if each item touches
+        one random page. Also checks that the server's other memory is small.
         """
         pages = size_bytes // PAGE_BYTES
         lines = ITEMS + BATCH

@@ -182,8 +182,8 @@ class ServerDifferentialTest(ServerTest):
             # later reply.
             if client.queued is not None:
                 continue
-            # If Redis has closed the client's connection, our server must also close it. Another
-            # thread does so, perhaps later, so no command is sent on this connection.
+            # If Redis has closed the client's connection, our server must also close it. Our server
+            # may close it later, from another thread, so the test sends no command on it.
             if expected is not None and index in self.ended[1]:
                 if connection.is_closed_by_server():
                     ended.add(index)

@@ -106,9 +106,9 @@ class TrackingDifferentialTest(ServerTest):
         self.assertEqual(self.without_ids(ours), self.without_ids(theirs), self.trace("replies"))
 
     def without_ids(self, raw):
-        """Removes client ids, because they differ between the servers. Gives the null of an
-        invalidation one form, because Redis sends it in the protocol of the redirecting client, not
-        of the receiver.
+        """Removes client ids, because they differ between the servers. Also replaces the RESP2 null
+        in an invalidation by the RESP3 null. Redis chooses the null by the protocol of the
+        redirecting client, not of the receiver.
         """
         raw = raw.replace(b"invalidate\r\n$-1\r\n", b"invalidate\r\n_\r\n")
         return re.sub(rb"(redirect\r\n:|tracking-redir-broken\r\n:|^:)[1-9]\d*", rb"\1ID", raw)

@@ -125,8 +125,8 @@ class WindowTest(ReplicaTest):
         wait_until(lambda: info(again, "persistence")["loading"] == "0", "the data")
         self.assertEqual(digest(again), before)
 
-        # Once both servers are promoted, they rotate their windows again, although no client
-        # writes.
+        # Replicas do not rotate windows by the clock. After their promotion both servers do, even
+        # if no client writes.
         for promoted in (again, replica):
             self.assertEqual(promoted.call("REPLICAOF", "NO", "ONE"), b"OK")
         for promoted in (again, replica):

@@ -36,8 +36,9 @@ def limit_file_size():
 
 
 def strace(*calls, path=None):
-    """Returns the words to put before a program, so that strace makes its system calls fail or
-    wait. With `path`, only calls on this file are affected.
+    """Returns the words that start a program under strace if they precede its command line. The
+    given system calls of the program then fail or wait. With `path`, only calls on
+    this file are affected.
     """
     options = [word for call in calls for word in ("-e", "inject=" + call)]
     return ["strace", "-D", "-f", "-o", os.devnull, *(["-P", path] if path else []), *options]

@@ -76,8 +76,8 @@ class Browser:
 
 
 class Signs:
-    """Steps at which a check in the browser waits for its test. At a step the check creates a file,
-    and waits until the test removes this file.
+    """Lets a check in the browser wait for its test at certain steps. At such a step the check
+    creates a file, and waits until the test removes this file.
     """
 
     def __init__(self, test):

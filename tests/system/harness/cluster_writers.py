@@ -8,9 +8,9 @@ machine share: `ack LANE NUMBER SENT_NS ACKED_NS PORT` or `error LANE NS TEXT`. 
 of writes to one shard; a writer runs its lanes in parallel. PORT is 0 if the client library does
 not show which server answered.
 
-As a program: cluster_writers.py redis-py|redis-py-defaults|redis-cli|loyal NAME LANES HOST:PORT...
-The kind `redis-py-defaults` uses the library's default timeouts and retries. The kind `loyal`
-always writes to the same server.
+Usage: cluster_writers.py redis-py|redis-py-defaults|redis-cli|loyal NAME LANES HOST:PORT...
+LANES are numbers of lanes, separated by commas. The kind `redis-py-defaults` uses the library's
+default timeouts and retries. The kind `loyal` always writes to the same server.
 """
 
 import logging

@@ -145,7 +145,7 @@ class CommandStream:
         pieces = [*"*?k12[]^-\\b", "*", "[1-3]", "[^k]", "[3-1]", "[k\\]]", "\\k", "big:", "[b-"]
         return "".join(self.rng.choice(pieces) for _ in range(self.rng.randint(1, 6)))
 
-    # The methods below return commands whose arguments need more than one line of code.
+    # Each method below returns one command with random arguments.
 
     def set_command(self):
         options = []

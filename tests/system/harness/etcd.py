@@ -105,7 +105,7 @@ class Etcd:
         return [member.endpoint for member in self.members]
 
     def start(self):
-        """Starts the members that do not run, and waits until all answer."""
+        """Starts each member that is not running, and waits until all members answer."""
         for member in self.members:
             if not member.is_running():
                 member.start(",".join(f"{each.name}={each.peer_url}" for each in self.members))

@@ -54,9 +54,10 @@ def is_refused(server):
 
 
 def wait_for_huge_bytes(server, connection, wanted):
-    """Waits until `wanted` bytes are in huge pages. Returns False if the kernel refuses the call.
-    Setting filter-huge-pages from `no` to `auto` wakes the server's thread that moves arrays to
-    huge pages. Otherwise this thread visits all arrays only every 5 to 30 seconds.
+    """Waits until `wanted` bytes are in huge pages. Returns False if the server's log says that the
+    kernel does not support MADV_COLLAPSE. Each check sets filter-huge-pages to `no` and then to
+    `auto`, which wakes the server's thread that moves arrays to huge pages. Otherwise this thread
+    visits all arrays only every 5 to 30 seconds.
     """
 
     def is_done():

@@ -42,7 +42,7 @@ def process_faults(**settings):
 
 
 class SimulatedClock:
-    """The simulated wall clock of all servers that are started with `prefix`."""
+    """The simulated wall clock of all servers whose command line begins with `prefix`."""
 
     def __init__(self, now_ms):
         self.directory = tempfile.TemporaryDirectory(prefix="bloomery-clock-")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The load of scripts/soak.sh: threads that repeatedly send one kind of commands each.
+"""The load of scripts/soak.sh: threads, each of which repeatedly sends one kind of commands.
 
-Each kind holds a bounded number of keys of bounded size. So a server needs no more memory after
+Each thread uses a bounded number of keys of bounded size. So a server needs no more memory after
 hours than after the first seconds.
 """
 
@@ -193,16 +193,17 @@ class Windows(Load):
         for key in ("window:time", "window:items"):
             (added,) = self.send([("BF.MADD", key, *items)])
             (known,) = self.send([("BF.MEXISTS", key, *items)])
-            # A filter without REFRESH does not store an item that is a false positive. The
-            # generation that causes the false positive may soon expire, so the item is not checked.
+            # A filter without REFRESH does not store an item that it already finds, even by a false
+            # positive. The generation that causes the false positive may soon expire. So only items
+            # that the filter reported as new are checked.
             promised = known if key == "window:time" else itertools.compress(known, added)
             assert all(promised), "an item is forgotten before its window has passed"
         self.stopping.wait(0.02)
 
 
 class Clients(Load):
-    """Opens a connection, gives it a name, tracking, subscriptions and a transaction, and closes
-    it.
+    """Opens a connection, names it, enables tracking, subscribes to channels, begins a transaction,
+    and closes the connection.
     """
 
     def round(self):

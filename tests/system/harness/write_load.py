@@ -83,7 +83,7 @@ class Step:
     def take_reply(self, replies):
         last = replies[-1]
         if is_uncertain(last):
-            return  # the log failed, so the write counts as unanswered
+            return  # the log failed, so the write may be kept or lost, as without a reply
         self.reply = last
         self.acked_at = time.monotonic()
         self.was_refused = isinstance(last, ErrorReply)
@@ -183,7 +183,7 @@ class Writer:
         self.name = name
         self.rng = random.Random(f"{seed}/{name}")
         self.longest_pipeline = longest_pipeline
-        # The server's state at the last check(), and the writes that were sent since then.
+        # A model of the server's data at the last check(), and the writes sent since then.
         self.base = Model()
         self.steps = []
         # Acknowledged items of each filter, except the items that this writer deletes by BF.DEL.
@@ -411,8 +411,8 @@ class Observer:
         connection.send(encode("INCR", self.KEY) + encode("GET", self.KEY))
         replies = [connection.read_reply()[0] for _ in range(2)]
         with self.mutex:
-            # INCR fails while the append log cannot be written. The server may still lose the
-            # value that GET returns, so this value is not recorded.
+            # INCR fails while the append log cannot be written. The value that GET then returns
+            # may not be on the disk, so the server may lose it, and the test does not record it.
             if isinstance(replies[0], ErrorReply):
                 self.sent -= not is_uncertain(replies[0])
             else:

@@ -36,7 +36,7 @@ class UnitTest(unittest.TestCase):
                 row["name"] for row in report
                 if row["exposure"] is not None and float(row["exposure"] or 0) >= 0.3
             )  # fmt: skip
-            # A server needs the network.
+            # The unit cannot use these two restrictions: the server needs the network.
             self.assertEqual(
                 open_doors, ["PrivateNetwork=", "RestrictAddressFamilies=~AF_(INET|INET6)"]
             )

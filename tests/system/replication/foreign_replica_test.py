@@ -144,8 +144,8 @@ class ModelReplicaTest(ForeignReplicaTest):
 
     def run_model(self, layout, model):
         """Starts a leader whose filters have the layout `layout`, and applies its stream to the
-        model. A replica of ours with another configured layout must have the same data as the
-        leader. The leader must still have these data after it changes bf-layout and reloads its
+        model. A Bloomery replica whose bf-layout differs must have the same data as the leader.
+        The leader must still have these data after a change of its bf-layout and a reload of its
         append log. Returns a client of the leader.
         """
         client = self.start_leader("--bf-layout", layout, "--appendonly", "yes")

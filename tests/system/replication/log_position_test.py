@@ -67,8 +67,8 @@ class LogPositionTest(ReplicaTest):
         causes at the leader.
         """
         before = self.syncs()
-        # The replica may log a batch before it has applied all commands of the batch. In this case
-        # it logs the position of the batch later, so the test waits for the position.
+        # The replica may log the first commands of a batch while it still applies the last ones. It
+        # logs the position only after the whole batch, so the test waits for the position.
         wait_until(
             lambda: LAST_POSITION.search(self.newest_log(self.replica).read_bytes()),
             "the last command has a position",

@@ -123,8 +123,8 @@ class RedisLeaderTest(ReplicaTest):
         seed = seed_from_environment()
         chance = random.Random(seed)
         redis, leader = self.start_leader("--repl-backlog-size", "512mb")
-        # The first connection receives the whole snapshot. Later connections are cut, even in the
-        # handshake.
+        # The first connection is cut only after 200,000 bytes, so it receives the whole snapshot.
+        # Later connections are cut after a random number of bytes, even during the handshake.
         budgets = iter([200_000])
         proxy = CuttingProxy(
             redis.port, lambda: next(budgets, None) or int(10 ** chance.uniform(0, 5.5))

@@ -16,8 +16,8 @@ namespace {
 constexpr uint64_t kSlotsSeed = 20261123;
 constexpr uint64_t kLines = 3;
 
-// Naive model of the table, with one number per slot. Its array ends with its last line, so that a
-// sanitizer detects reads past the end of the array.
+// Naive model of the table, with one number per slot. The array that words() returns has no bytes
+// after the last line, so that a sanitizer detects reads beyond this line.
 class SlowTable {
  public:
   explicit SlowTable(const Geometry& geometry)

@@ -15,9 +15,11 @@ namespace core::bloom {
 namespace {
 
 TEST(LineModelTest, SmallestCasesEqualExactCounts) {
-  // One item with one bit in one line of 512 bits: a probe finds that bit set once in 512 cases.
+  // An added item has set one bit in the only line, which has 512 bits. The probe of an absent item
+  // hits this bit once in 512 cases.
   EXPECT_NEAR((LineModel{1, 1, 1}.error_rate(1)), 1.0 / 512, 1e-15);
-  // The two bits of an item coincide once in 512 cases. Both probes must find a set bit.
+  // The two bits of an item are equal in one of 512 cases. For a false positive, both bits of the
+  // probed item must be among them.
   const double two = (511.0 / 512 * 4 + 1.0 / 512) / (512.0 * 512);
   EXPECT_NEAR((LineModel{1, 1, 2}.error_rate(1)), two, 1e-13);
   // An item may select the only line twice, with one bit each time. The error rate is then the same

@@ -38,8 +38,8 @@ class TlsFilesTest : public testing::Test {
     const auto authority = read(authority_.certificate_file());
     return fmt::format("{}/{:08x}.0", directory_.path(), X509_subject_name_hash(authority.get()));
   }
-  // Returns whether the context accepts a certificate that the authority has issued, as a handshake
-  // would.
+  // Verifies a certificate of the authority as a handshake does. Returns whether the context
+  // accepts the certificate.
   bool trusts() {
     const auto certificate = read(authority_.issue("somebody").certificate_file);
     const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> check(

@@ -222,8 +222,8 @@ TEST_F(BloomDeletionCommandsTest, FiguresFollowTheLayers) {
     std::vector<std::string> command{"BF.DEL", "f"};
     command.insert(command.end(), added.begin(), added.end());
     const std::vector<int> answers = numbers(run(command));
-    // BF.DEL cannot delete an item if all its bits also belong to other items. The checks below do
-    // not hold then, so this round is skipped.
+    // BF.DEL cannot delete an item if all its bits also belong to other items. If this happens, the
+    // expectations below do not hold, so the round is skipped.
     if (std::ranges::count(answers, 1) != std::ssize(answers)) continue;
     EXPECT_EQ(field("FILTERS"), 1);
     EXPECT_EQ(field("ITEMS"), 1);

@@ -356,8 +356,8 @@ TEST_F(LiveRightsTest, ForbiddenListenersAreGoneAtOnce) {
   connect({"AUTH u p", "CLIENT SETNAME loses", "PSUBSCRIBE a"});
   connect({"AUTH u p", "CLIENT SETNAME keeps", "SUBSCRIBE b"});
   EXPECT_EQ(run(net::words_in("ACL SETUSER u resetchannels &b")), kOk);
-  // The change of rights closes these connections. CLIENT LIST omits them at once, before their I/O
-  // thread has closed them.
+  // The new rights forbid the pattern, so the client `loses` is disconnected. CLIENT LIST omits the
+  // client even before its I/O thread has closed the connection.
   EXPECT_THAT(run({"CLIENT", "LIST"}), Not(HasSubstr("name=loses")));
   EXPECT_THAT(run({"CLIENT", "LIST"}), HasSubstr("name=keeps"));
   EXPECT_EQ(run({"ACL", "DELUSER", "u"}), integer(1));

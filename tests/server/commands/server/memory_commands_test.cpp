@@ -34,7 +34,7 @@ TEST_F(MemoryCommandsTest, UsagesAddUpToTheKeyspace) {
     usages += static_cast<uint64_t>(usage("key:" + std::to_string(i)));
   }
   // MEMORY USAGE of a key includes a share of the hash tables' memory. Each share is rounded up by
-  // at most one byte. The tables of stripes without keys are in no share.
+  // at most one byte. No key has a share of the tables in stripes without keys.
   EXPECT_GT(usages, entries);
   EXPECT_LE(usages, entries + core::keyspace::table_memory_bytes(keyspace_) + 5000);
 }

@@ -13,7 +13,7 @@
 namespace server::net {
 namespace {
 
-// A socket set that its constructor closes, so that the io_context has no sockets to poll.
+// A closed socket set, so that the io_context has no sockets to poll.
 struct NoSockets : SocketSet {
   explicit NoSockets(asio::io_context& context) : SocketSet(context) {
     close();

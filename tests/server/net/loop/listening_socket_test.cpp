@@ -203,7 +203,7 @@ TEST_F(ListeningSocketTest, AUnixSocketHasItsPermissions) {
 
 TEST_F(ListeningSocketTest, UnixSocketBelongsToItsGroup) {
   const std::string path = directory_ + "/socket";
-  // A process may change the group of its own files to a group that it belongs to.
+  // The test uses a group of this process, because the kernel allows no other without root rights.
   const std::string group = std::to_string(::getegid());
   ASSERT_EQ(error_of_unix(path, 0660, group), "");
   struct stat status {};

@@ -202,8 +202,8 @@ TEST_F(ReplyGateTest, DroppedRepliesAreNotSent) {
   EXPECT_EQ(gate_.fresh(), "");
   log_.is_failing = true;
   log_.end = 5;
-  // The only write was the command whose reply was dropped. The reply "b" is the reply to a read,
-  // so it must not wait for the log.
+  // Only the command whose reply "lost" was dropped has written to the log. "b" is the reply to a
+  // read, so it must not wait for the log.
   reply(two_, "b");
   gate_.end_round();
   EXPECT_EQ(one_->sent, "a");

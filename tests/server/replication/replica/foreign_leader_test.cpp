@@ -127,8 +127,8 @@ INSTANTIATE_TEST_SUITE_P(Vendors, ForeignSnapshotTest,
 class ForeignStreamTest : public ForeignLeaderTest,
                           public ::testing::WithParamInterface<std::string> {
  protected:
-  // Receives an append log file as a replication stream. This is possible because the file has no
-  // RDB preamble: it consists of the same commands that the server sent to its replicas.
+  // Sends another server's append log file to the replica as a replication stream. This is possible
+  // because the file has no RDB preamble: it has the commands that its server sent to replicas.
   void take_stream() {
     const std::string stream =
         read_log(GetParam(), "aof-preamble-no-live", "appendonly.aof.1.incr.aof");

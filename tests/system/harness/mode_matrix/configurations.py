@@ -184,8 +184,8 @@ class ClientEviction(Configuration):
 
 
 class SeveralDatabases(Configuration):
-    """A configuration in which databases that the cell does not use also change. Keys are restored
-    and copied in these databases, and messages are published.
+    """A configuration that also changes data in databases that the cell does not use. It restores
+    and copies keys in these databases, and publishes messages.
     """
 
     def disturb(self, run, node):

@@ -48,7 +48,8 @@ class Items:
 
 
 class FilterModel:
-    """A filter, a copy of it with further items, and the union of both if the kind supports unions.
+    """Models a filter and a copy of the filter that gets further items. If the kind of filter
+    supports unions, also models the union of the two.
     """
 
     STEP_MS = 1_000_000  # simulated time of a step, in which a time window rotates one generation
