@@ -101,7 +101,7 @@ size_t thread_count(const Config& config) {
 // ForkEvents records each fork as a LATENCY event.
 class ForkEvents {
  public:
-  void note(const SaveSlot& slot, Observer& observer) {
+  void record(const SaveSlot& slot, Observer& observer) {
     const uint64_t forks = slot.fork_count();
     if (forks == seen_) return;
     seen_ = forks;
@@ -322,7 +322,7 @@ void Server::Parts::tick() {
   const auto limit_bytes = static_cast<uint64_t>(data.config.client_memory_limit_bytes());
   if (limit_bytes > 0) clients.evict_over(limit_bytes);
   background_tasks.tick();
-  forks.note(durability.saves().slot(), observer);
+  forks.record(durability.saves().slot(), observer);
   rates.sample(clock.monotonic_us());
   observer.update();
   server.supervisor_.tick(clock.monotonic_us(), durability.loaded_share());

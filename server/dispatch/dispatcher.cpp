@@ -399,7 +399,7 @@ void Dispatcher::run(Context& ctx) {
   const size_t mark = replies.size();
   const uint64_t start = begin_ticks_;
   ctx.is_journalled = false;
-  counters_.trail.note(counters_.commands_processed.value(), ctx.command->full_name);
+  counters_.trail.record(counters_.commands_processed.value(), ctx.command->full_name);
   run_handler(ctx);
   begin_ticks_ = TickClock::now();
   const uint64_t ticks = begin_ticks_ - start;

@@ -95,7 +95,7 @@ void Observer::observe(const Observed& observed) {
   const int64_t now_us = clock_.wall_us();
   const int64_t now_s = now_us / kMicrosecondsPerSecond;
   const auto duration_us = static_cast<int64_t>(ticks_.microseconds(observed.ticks));
-  latency_->note(observed.is_fast ? "fast-command" : "command", duration_us / 1000, now_s);
+  latency_->record(observed.is_fast ? "fast-command" : "command", duration_us / 1000, now_s);
   const int64_t slow_us = config_.integer(OptionId::kSlowlogLogSlowerThan);
   if (slow_us >= 0 && duration_us >= slow_us && observed.is_in_slow_log) {
     SlowCommand command{.time_s = now_s,
@@ -116,7 +116,7 @@ void Observer::observe(const Observed& observed) {
 }
 
 void Observer::record_event(std::string_view kind, int64_t duration_ms) {
-  latency_->note(kind, duration_ms, clock_.wall_us() / kMicrosecondsPerSecond);
+  latency_->record(kind, duration_ms, clock_.wall_us() / kMicrosecondsPerSecond);
 }
 
 void Observer::start_monitor(Session& session) {

@@ -32,7 +32,7 @@ class Replica {
   void receive(std::string_view bytes) {
     link_.receive(bytes, 0);
     received_ += bytes.size();
-    for (Event event = link_.next(); event != Event::kNone; event = link_.next()) note(event);
+    for (Event event = link_.next(); event != Event::kNone; event = link_.next()) record(event);
   }
   std::string history() {
     require(snapshot_.size() + stream_.size() <= received_, "bytes that did not come");
@@ -47,7 +47,7 @@ class Replica {
     request.unit_bytes_max = 1 << 16;
     return request;
   }
-  void note(Event event) {
+  void record(Event event) {
     if (event == Event::kSnapshotBytes) {
       snapshot_ += link_.snapshot_bytes();
       return;

@@ -203,7 +203,7 @@ class ClientsFixture : public CommandTest {
       std::string_view rest = bytes_;
       while (!rest.empty()) {
         if (rest == "(end)") {
-          note("(end)");
+          record("(end)");
           rest = {};
           break;
         }
@@ -215,12 +215,12 @@ class ClientsFixture : public CommandTest {
         if (is_news(parser_.reply())) {
           news_.push_back(text);
         } else {
-          note(text);
+          record(text);
         }
       }
       bytes_.erase(0, bytes_.size() - rest.size());
     }
-    void note(const std::string& text) { replies_ += (replies_.empty() ? "" : " | ") + text; }
+    void record(const std::string& text) { replies_ += (replies_.empty() ? "" : " | ") + text; }
 
     ClientsFixture& owner_;
     std::shared_ptr<Session> session_;

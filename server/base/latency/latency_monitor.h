@@ -43,7 +43,7 @@ class LatencyMonitor {
   }
   int64_t threshold_ms() const { return threshold_ms_.load(std::memory_order_relaxed); }
   // Must be called for every event. The call is cheap if the event was fast.
-  void note(std::string_view kind, int64_t duration_ms, int64_t now_s) {
+  void record(std::string_view kind, int64_t duration_ms, int64_t now_s) {
     const int64_t threshold = threshold_ms();
     if (threshold > 0 && duration_ms >= threshold) add(kind, duration_ms, now_s);
   }

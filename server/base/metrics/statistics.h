@@ -54,14 +54,14 @@ struct CommandCounters {
 
 // CommandTrail: the names of the commands that a thread started last, for a crash report.
 // Invariants: a trail stores pointers, so a recorded name must exist until the process ends.
-// Thread safety: only the thread that runs the commands may call note(). Any thread may call
+// Thread safety: only the thread that runs the commands may call record(). Any thread may call
 // name().
 class CommandTrail {
  public:
   static constexpr size_t kLength = 16;
 
   // Records a command. `number` is the number of commands that the thread has completed.
-  void note(uint64_t number, const std::string& name) {
+  void record(uint64_t number, const std::string& name) {
     names_[number % kLength].store(&name, std::memory_order_relaxed);
   }
   // Returns the name that was recorded with `number`. If a later name has overwritten it, returns

@@ -41,12 +41,12 @@ class SaveHistory {
     const std::scoped_lock lock(mutex_);
     record_.last_time_s = end.ran_s;
     record_.last_copied_bytes = end.copied_bytes;
-    note(is_ok);
+    record_result(is_ok);
   }
   // Records a failed save, because no child could be started.
   void record_no_child() {
     const std::scoped_lock lock(mutex_);
-    note(false);
+    record_result(false);
   }
   // Records a save that this process made without a child. Updates only the last result and the
   // number of saves.
@@ -57,7 +57,7 @@ class SaveHistory {
   }
 
  private:
-  void note(bool is_ok) {
+  void record_result(bool is_ok) {
     record_.last_was_ok = is_ok;
     record_.count += is_ok ? 1 : 0;
     record_.failures_in_a_row = is_ok ? 0 : record_.failures_in_a_row + 1;

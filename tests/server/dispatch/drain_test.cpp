@@ -22,7 +22,7 @@ class DrainTest : public ::testing::Test {
     };
   }
   void pass() { std::exchange(on_all_passed_, {})(); }
-  Drain::Callback note(const std::string& word) {
+  Drain::Callback record(const std::string& word) {
     return [this, word] { ended_ += word; };
   }
 
@@ -33,12 +33,12 @@ class DrainTest : public ::testing::Test {
 };
 
 TEST_F(DrainTest, EndsWhenAllThreadsHavePassed) {
-  drain_.begin(note("a"));
+  drain_.begin(record("a"));
   EXPECT_EQ(ended_, "");
   pass();
   EXPECT_EQ(ended_, "a");
   EXPECT_FALSE(on_all_passed_);
-  drain_.begin(note("b"));
+  drain_.begin(record("b"));
   pass();
   EXPECT_EQ(ended_, "ab");
 }
@@ -46,9 +46,9 @@ TEST_F(DrainTest, EndsWhenAllThreadsHavePassed) {
 // The first drain may have visited a thread that has run further commands since. So a drain that
 // begins during the first drain must wait until all threads have been visited again.
 TEST_F(DrainTest, DrainBegunMeanwhileWaitsForAnotherVisit) {
-  drain_.begin(note("a"));
-  drain_.begin(note("b"));
-  drain_.begin(note("c"));
+  drain_.begin(record("a"));
+  drain_.begin(record("b"));
+  drain_.begin(record("c"));
   pass();
   EXPECT_EQ(ended_, "a");
   pass();
@@ -59,7 +59,7 @@ TEST_F(DrainTest, DrainBegunMeanwhileWaitsForAnotherVisit) {
 TEST_F(DrainTest, CallbackMayBeginTheNextDrain) {
   drain_.begin([this] {
     ended_ += "a";
-    drain_.begin(note("b"));
+    drain_.begin(record("b"));
     ended_ += ".";
   });
   pass();

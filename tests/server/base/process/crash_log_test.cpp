@@ -23,9 +23,9 @@ void crash_by(int signal, const std::string& log_file) {
   static const std::string kSecond = "client|list";
   static Statistics statistics(2, 1);
   ThreadStatistics& thread = statistics.thread(1);
-  thread.trail.note(thread.commands_processed.value(), kFirst);
+  thread.trail.record(thread.commands_processed.value(), kFirst);
   thread.commands_processed.add();
-  thread.trail.note(thread.commands_processed.value(), kSecond);
+  thread.trail.record(thread.commands_processed.value(), kSecond);
   install_crash_log(log_file);
   const CrashTrails trails(statistics);
   std::raise(signal);
@@ -82,7 +82,7 @@ TEST(CommandTrail, KeepsTheLastNames) {
   CommandTrail trail;
   EXPECT_EQ(trail.name(0), nullptr);
   const std::string names[2] = {"get", "set"};
-  for (uint64_t i = 0; i < 40; ++i) trail.note(i, names[i % 2]);
+  for (uint64_t i = 0; i < 40; ++i) trail.record(i, names[i % 2]);
   EXPECT_EQ(*trail.name(39), "set");
   EXPECT_EQ(*trail.name(38), "get");
 }

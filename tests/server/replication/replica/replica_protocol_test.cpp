@@ -47,10 +47,10 @@ struct TestReplica {
     run();
   }
   void run() {
-    for (Event event = link.next(); event != Event::kNone; event = link.next()) note(event);
+    for (Event event = link.next(); event != Event::kNone; event = link.next()) record(event);
     sent += link.take_output();
   }
-  void note(Event event) {
+  void record(Event event) {
     switch (event) {
       case Event::kFullSync:
         events += fmt::format("full {} {};", link.id(), link.offset());
