@@ -13,6 +13,7 @@
 #include "server/base/log/log.h"
 #include "server/base/process/start_thread.h"
 #include "server/cluster/election/member.h"
+#include "server/cluster/election/succession.h"
 #include "server/cluster/permit_clock.h"
 #include "server/cluster_node/announced.h"
 #include "server/cluster_node/member_start.h"
@@ -412,9 +413,9 @@ void ClusterNode::carry_out(const ChangeTopology& action) {
 }
 
 void ClusterNode::ask_peer(const std::string& id, std::vector<std::string> words,
-                           Peers::Handler handler) {
+                           Peers::Handler handler, int64_t delay_ms) {
   const Node* const node = member_->topology().topology.node(id);
-  if (node != nullptr) return peers_->call(*node, std::move(words), std::move(handler));
+  if (node != nullptr) return peers_->call(*node, std::move(words), std::move(handler), delay_ms);
   boost::asio::post(io_, [handler = std::move(handler)] { handler(std::nullopt); });
 }
 
@@ -445,12 +446,16 @@ void ClusterNode::carry_out(const ReadLiveNodes& /*action*/) {
 }
 
 void ClusterNode::carry_out(const ReportResigned& action) {
-  ask_peer(action.peer, {"CLUSTERX", "RESIGNED", action.shard, std::to_string(action.epoch)},
-           [this, action](const std::optional<std::string>& line) {
-             if (line != "+OK") return;
-             member_->successor_serves(permit_clock_us(), action.shard, action.epoch);
-             settle();
-           });
+  ask_peer(
+      action.peer, {"CLUSTERX", "RESIGNED", action.shard, std::to_string(action.epoch)},
+      [this, action](const std::optional<std::string>& line) {
+        if (line != "+OK") {
+          return log_notice("Cluster: {} has not reported in time that it serves", action.peer);
+        }
+        member_->successor_serves(permit_clock_us(), action.shard, action.epoch);
+        settle();
+      },
+      Succession::kAnswerUs / 1000);
 }
 
 void ClusterNode::carry_out(const KeepEpoch& action) {

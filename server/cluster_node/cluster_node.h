@@ -125,7 +125,10 @@ class ClusterNode final : public MemberQueue {
   void carry_out(const ReleaseWrites& action);
   void carry_out(const Promote& action);
   void carry_out(const Follow& action);
-  void ask_peer(const std::string& id, std::vector<std::string> words, Peers::Handler handler);
+  // Calls Peers::call() for the node with this id. If the topology has no such node, the handler
+  // gets nullopt.
+  void ask_peer(const std::string& id, std::vector<std::string> words, Peers::Handler handler,
+                int64_t delay_ms = 0);
 
   const Parts parts_;
   NodeFile file_;

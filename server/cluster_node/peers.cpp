@@ -57,7 +57,7 @@ class Peers::Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  void call(std::vector<std::string> words, Handler handler) {
+  void call(std::vector<std::string> words, Handler handler, std::chrono::milliseconds delay) {
     Call dropped;
     {
       const std::scoped_lock lock(mutex_);
@@ -65,7 +65,8 @@ class Peers::Link {
         dropped = std::move(calls_.front());
         calls_.pop_front();
       }
-      calls_.push_back({command_of(words), std::move(handler), SteadyClock::now() + limit_});
+      const auto limit = limit_ + delay;
+      calls_.push_back({command_of(words), std::move(handler), limit, SteadyClock::now() + limit});
     }
     has_calls_.notify_all();
     if (dropped.handler) answer(std::move(dropped.handler), std::nullopt);
@@ -75,7 +76,8 @@ class Peers::Link {
   struct Call {
     std::string command;
     Handler handler;
-    SteadyClock::time_point end;
+    std::chrono::milliseconds limit;
+    SteadyClock::time_point end;  // a call that has waited until then is not sent
   };
 
   void answer(Handler handler, std::optional<std::string> line) {
@@ -93,26 +95,27 @@ class Peers::Link {
       lock.unlock();
       // A call whose time limit has passed is not sent. It may have waited for an earlier call that
       // was not answered.
-      auto line = call.end > SteadyClock::now() ? ask(call.command) : std::nullopt;
+      auto line = call.end > SteadyClock::now() ? ask(call) : std::nullopt;
       if (!line) link_.reset();
       answer(std::move(call.handler), std::move(line));
     }
   }
 
-  std::optional<std::string> ask(const std::string& command) {
-    const auto end = SteadyClock::now() + limit_;
+  std::optional<std::string> ask(const Call& call) {
+    const auto end = SteadyClock::now() + call.limit;
     // The peer may have closed a link that was kept after an earlier call. So a failure on such a
     // link is followed by an attempt on a new one.
     if (link_) {
       link_->end_at(end);
-      if (auto line = exchange(command)) return line;
+      if (auto line = exchange(call.command)) return line;
     }
     if (is_ending_ || !connect(end)) return std::nullopt;
-    return exchange(command);
+    return exchange(call.command);
   }
 
   bool connect(SteadyClock::time_point end) {
-    link_.emplace(limit_, &waker_);
+    // The deadline of the call is the only limit.
+    link_.emplace(std::chrono::milliseconds::max(), &waker_);
     link_->end_at(end);
     ClientSocket::Target target{.host = address_.first, .port = address_.second};
     target.uses_tls = config_.flag(OptionId::kTlsReplication) && tls_ != nullptr;
@@ -151,11 +154,12 @@ Peers::Address Peers::address_of(const Node& node) const {
   return {node.ip, is_encrypted ? node.tls_port : node.port};
 }
 
-void Peers::call(const Node& node, std::vector<std::string> words, Handler handler) {
+void Peers::call(const Node& node, std::vector<std::string> words, Handler handler,
+                 int64_t delay_ms) {
   const Address address = address_of(node);
   auto& link = links_[address];
   if (link == nullptr) link = std::make_unique<Link>(*this, address);
-  link->call(std::move(words), std::move(handler));
+  link->call(std::move(words), std::move(handler), std::chrono::milliseconds(delay_ms));
 }
 
 void Peers::keep_only(const Topology& topology) {

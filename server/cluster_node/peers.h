@@ -48,7 +48,10 @@ class Peers {
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
-  void call(const Node& node, std::vector<std::string> words, Handler handler);
+  // Sends the command. `delay_ms` is added to the time limit, for a command that the node answers
+  // only after an event.
+  void call(const Node& node, std::vector<std::string> words, Handler handler,
+            int64_t delay_ms = 0);
   // Ends the links to addresses that the topology does not contain.
   void keep_only(const Topology& topology);
 

@@ -49,7 +49,7 @@ void report_resigned(MemberQueue& queue, std::string shard, uint64_t epoch, Peer
     return own != nullptr && own->name == shard && own->epoch > epoch &&
            member.service(now_us) == MemberService::kServes;
   };
-  queue.await(serves, Succession::kHoldUs, [done = std::move(done)](bool holds) {
+  queue.await(serves, Succession::kAnswerUs, [done = std::move(done)](bool holds) {
     done(holds ? kYes : "-NO this node does not serve the shard yet");
   });
 }

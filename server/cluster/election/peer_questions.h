@@ -24,7 +24,7 @@ void ask_for_promise(MemberQueue& queue, std::string shard, uint64_t epoch, Peer
 void ask_for_offset(MemberQueue& queue, std::string shard, PeerAnswered done);
 // Informs this node that the leader of `epoch` has resigned. `done` gets "+OK" as soon as this node
 // leads the shard in a later epoch and serves clients. If that takes longer than
-// Succession::kHoldUs, `done` gets "-NO …".
+// Succession::kAnswerUs, `done` gets "-NO …".
 void report_resigned(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done);
 // Asks this node to hand the shard that it leads over to the replica. `done` gets +OK once the
 // handover has begun.

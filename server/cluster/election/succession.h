@@ -21,6 +21,10 @@ namespace server::cluster {
 class Succession {
  public:
   static constexpr int64_t kHoldUs = 500'000;
+  // The successor answers the report of the resignation within this time. It exceeds kHoldUs,
+  // because the former leader begins to hold clients only when etcd has the successor. Without the
+  // answer they would wait for all of kHoldUs.
+  static constexpr int64_t kAnswerUs = 2'000'000;
 
   // Called when the leader of `epoch` has reported its resignation to this node, its successor.
   void named(uint64_t epoch, int64_t now_us) { hold(epoch, now_us); }

@@ -100,10 +100,12 @@ class FakeNode {
 
 class PeersTest : public testing::Test {
  protected:
-  std::optional<std::string> ask(const Node& node, std::vector<std::string> words) {
+  std::optional<std::string> ask(const Node& node, std::vector<std::string> words,
+                                 int64_t delay_ms = 0) {
     std::optional<std::optional<std::string>> answer;
-    peers_->call(node, std::move(words),
-                 [&](const std::optional<std::string>& line) { answer = line; });
+    peers_->call(
+        node, std::move(words), [&](const std::optional<std::string>& line) { answer = line; },
+        delay_ms);
     io_.restart();
     const auto work = boost::asio::make_work_guard(io_);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -152,6 +154,13 @@ TEST_F(PeersTest, ANodeThatIsSilentIsNoAnswerInTime) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(ask(node.node(), {"A"}), std::nullopt);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(200));
+}
+
+TEST_F(PeersTest, DelayIsAddedToTheTimeLimit) {
+  const FakeNode node({"+OK\r\n"});
+  peers_.emplace(io_, config_, nullptr, 0);
+  EXPECT_EQ(ask(node.node(), {"A"}), std::nullopt);
+  EXPECT_EQ(ask(node.node(), {"A"}, 10'000), "+OK");
 }
 
 TEST_F(PeersTest, ReportsAClosedPort) {

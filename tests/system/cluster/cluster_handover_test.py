@@ -8,13 +8,17 @@ import signal
 import time
 import unittest
 
-from harness import wait_until
+from harness import let_time_pass, wait_until
 from harness.cluster_load import SHARDS, ClusterLoadTest
 from harness.process import Process
 from harness.redirects import FollowingClient
 from harness.settings import SERVER
 
 FAILOVERS = 6
+# Time for which etcd is stopped. It exceeds the limit of most calls between nodes (0.3 s).
+SLOW_ETCD_S = 0.5
+# Within this time the successor must report that it serves; see Succession::kAnswerUs.
+REPORT_S = 1.8
 
 
 class ClusterHandoverTest(ClusterLoadTest):
@@ -60,6 +64,37 @@ class ClusterHandoverTest(ClusterLoadTest):
               f"longest pause {longest * 1000:.0f} ms", flush=True)  # fmt: skip
         self.assertGreaterEqual(len(moved), FAILOVERS)
         self.assertLessEqual(max(moved), 2)
+
+    def test_slow_etcd_prolongs_no_wait_of_clients(self):
+        """Stops etcd during a handover for longer than other calls between nodes may take. Clients
+        of the former leader wait only until the successor reports that it serves.
+        """
+        servers = self.start_cluster(1, 1)
+        number = 0
+        stopped_s = REPORT_S
+        while stopped_s >= REPORT_S:
+            self.wait_for_replicas(servers, 1)
+            old, new = servers[number % 2], servers[(number + 1) % 2]
+            lines = len(old.log)
+            stopped_s = self.fail_over_without_etcd(old, new)
+            wait_until(lambda: self.shard(0)["leader"] == new.node_id, "the replica leads")
+            self.wait_for_replicas(servers, 1)
+            number += 1
+        late = [line for line in old.log[lines:] if "not reported in time" in line]
+        self.assertEqual(late, [])
+
+    def fail_over_without_etcd(self, old, new):
+        """Stops etcd, and hands the shard over. Returns for how many seconds etcd was stopped."""
+        with new.connect() as connection, old.connect() as client:
+            (member,) = self.etcd.members
+            member.suspend()
+            begin = time.monotonic()
+            self.assertEqual(connection.call("CLUSTER", "FAILOVER"), b"OK")
+            let_time_pass(SLOW_ETCD_S, "a call between nodes exceeds its usual limit")
+            member.resume()
+            stopped_s = time.monotonic() - begin
+            self.assertIn(b"MOVED", str(client.call("SET", "k", "v")).encode())
+        return stopped_s
 
     def test_sigterm_ends_a_node_that_loads(self):
         options = ["--appendonly", "yes"]

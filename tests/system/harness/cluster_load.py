@@ -2,6 +2,8 @@
 """Runs a cluster of three shards with two servers each, to which four kinds of client write. After
 each fault, tests check that the cluster has all writes that the clients logged as acknowledged."""
 
+import os
+import pathlib
 import re
 import selectors
 import threading
@@ -133,10 +135,14 @@ class Pulse(threading.Thread):
 
     def run(self):
         while True:
-            begin = time.monotonic()
-            pace(self.STEP_S)
-            end = time.monotonic()
-            self.stalls.append((end, end - begin - self.STEP_S))
+            stall_s = self.measure()
+            self.stalls.append((time.monotonic(), stall_s))
+
+    def measure(self):
+        """Returns how many seconds the machine delays this thread."""
+        begin = time.monotonic()
+        pace(self.STEP_S)
+        return time.monotonic() - begin - self.STEP_S
 
     def stalled_since(self, moment):
         """Returns how many seconds the machine has stalled since the time `moment`."""
@@ -145,6 +151,32 @@ class Pulse(threading.Thread):
     def stalled_between(self, begin, end):
         """Returns how many seconds the machine stalled between the times `begin` and `end`."""
         return sum(stall for at, stall in list(self.stalls) if begin < at <= end)
+
+    def longest_between(self, begin, end):
+        """Returns the longest stall in seconds between the times `begin` and `end`."""
+        return max((stall for at, stall in list(self.stalls) if begin < at <= end), default=0.0)
+
+
+class DiskPulse(Pulse):
+    """Measures how long the disk takes to sync a small write.
+
+    The clients of a shard wait for the disk, because etcd syncs its log before it names a leader.
+    """
+
+    STEP_S = 0.02
+
+    def __init__(self, folder):
+        self.file = open(pathlib.Path(folder) / "pulse", "wb", buffering=0)
+        super().__init__()
+
+    def measure(self):
+        """Returns how many seconds the disk takes for a sync."""
+        pace(self.STEP_S)
+        begin = time.monotonic()
+        self.file.seek(0)
+        self.file.write(b"pulse")
+        os.fdatasync(self.file.fileno())
+        return time.monotonic() - begin
 
 
 class ClusterLoadTest(ClusterTest):

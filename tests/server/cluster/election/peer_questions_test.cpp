@@ -108,7 +108,7 @@ TEST_F(PeerQuestionsTest, AResignationSparesTheWait) {
 TEST_F(PeerQuestionsTest, SuccessorThatDoesNotServeSaysSoInTime) {
   report_resigned(queue_, "s1", 7, taken());
   EXPECT_EQ(answer(), "");
-  queue_.now_us += Succession::kHoldUs;
+  queue_.now_us += Succession::kAnswerUs;
   EXPECT_EQ(code(), "-NO");
 }
 
