@@ -21,7 +21,7 @@ build_packages=(ccache libbenchmark-dev libgmock-dev libgtest-dev redis-tools)
 test_packages=(
   chromium clang-14 clang-format-14 clang-tidy-14 debootstrap dpkg-dev e2fsprogs etcd-client
   etcd-server git golang-github-masterminds-sprig-dev golang-go
-  golang-gopkg-yaml.v2-dev iproute2 libclang-rt-14-dev mount openssl php-cli php-redis procps
+  golang-gopkg-yaml.v2-dev iproute2 libclang-rt-14-dev lld mount openssl php-cli php-redis procps
   prometheus
   prometheus-redis-exporter python3 python3-redis redis-sentinel redis-server ruby ruby-redis
   strace systemd systemd-container util-linux
