@@ -9,6 +9,7 @@
 #pragma once
 
 #include <boost/system/result.hpp>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -16,8 +17,19 @@
 
 namespace core {
 
+// The reasons of an error that callers distinguish. A caller compares the code, never the message.
+enum class ErrorCode : uint8_t {
+  kOther,        // no caller distinguishes the reason
+  kOutOfMemory,  // memory is short, or a limit on memory is reached
+  kDamaged,      // the input cannot be read, or its bytes do not have the expected form
+  kUnsupported,  // the input is sound, but this server has no such values
+  kMisrouted,    // this server does not serve the keys of the command
+  kReadOnly,     // this server is a replica, which rejects writes of clients
+};
+
 struct Error {
   std::string message;
+  ErrorCode code = ErrorCode::kOther;
 };
 
 // Returns an error's message without the reply code ERR or OOM, which means nothing in a log line.

@@ -12,6 +12,14 @@
 
 namespace protocol {
 
+// Returns the code of an error text or of an error reply without its '-': "WRONGTYPE" of "WRONGTYPE
+// Operation…".
+constexpr std::string_view error_code(std::string_view error) {
+  return error.substr(0, error.find_first_of(" \r"));
+}
+// The code of errors that report a lack of memory.
+inline constexpr std::string_view kOutOfMemoryCode = "OOM";
+
 inline constexpr std::string_view kSyntaxError = "ERR syntax error";
 inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
 inline constexpr std::string_view kNotAFloat = "ERR value is not a valid float";

@@ -39,7 +39,8 @@ bool lists_bits(LayoutId layout) {
 }
 
 Error cannot_grow() {
-  return Error{"OOM the filter is full and its next layer does not fit in memory"};
+  return Error{"OOM the filter is full and its next layer does not fit in memory",
+               ErrorCode::kOutOfMemory};
 }
 Error is_full() {
   return Error{"ERR the filter is full and does not scale"};

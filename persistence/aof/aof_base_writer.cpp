@@ -168,7 +168,7 @@ core::Result<RdbProgress> write_commands(ByteSink& sink, const Keyspace& keyspac
     for (unsigned i = 0; i < keyspace.database_count(); ++i) writer.database(keyspace, i);
     return writer.finish();
   } catch (const std::bad_alloc&) {
-    return core::Error{"OOM not enough memory to write a base"};
+    return core::Error{"OOM not enough memory to write a base", core::ErrorCode::kOutOfMemory};
   }
 }
 

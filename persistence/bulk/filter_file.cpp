@@ -191,7 +191,7 @@ core::Result<FilterFileFigures> build_filter_file(const BuildMeans& means, ItemS
   try {
     return FilterFileBuilder(means, items, request).run();
   } catch (const std::bad_alloc&) {
-    return core::Error{"OOM not enough memory to build the filter"};
+    return core::Error{"OOM not enough memory to build the filter", core::ErrorCode::kOutOfMemory};
   }
 }
 

@@ -47,9 +47,9 @@ StreamReader::StreamReader(ByteSource& source, Options options)
   next_ = end_ = summed_ = buffer_.data();
 }
 
-void StreamReader::fail(std::string_view reason) {
+void StreamReader::fail(std::string_view reason, core::ErrorCode code) {
   if (!ok()) return;
-  error_ = core::Error{fmt::format("offset {}: {}", offset(), core::without_code(reason))};
+  error_ = core::Error{fmt::format("offset {}: {}", offset(), core::without_code(reason)), code};
 }
 
 uint64_t StreamReader::left_bound() const {

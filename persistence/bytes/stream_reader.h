@@ -50,7 +50,7 @@ class StreamReader {
   StreamReader& operator=(const StreamReader&) = delete;
 
   bool ok() const { return !error_; }
-  void fail(std::string_view reason);
+  void fail(std::string_view reason, core::ErrorCode code = core::ErrorCode::kDamaged);
   // Returns the first error as "offset 123: reason". REQUIRES: !ok().
   const core::Error& error() const { return *error_; }
   // Returns the number of bytes consumed.

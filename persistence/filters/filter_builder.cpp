@@ -55,15 +55,15 @@ FilterBuilder::FilterBuilder(const core::MemoryBudget& budget)
 
 FilterBuilder::~FilterBuilder() = default;
 
-void FilterBuilder::fail(std::string_view reason) {
-  if (ok()) error_ = core::Error{std::string(reason)};
+void FilterBuilder::fail(std::string_view reason, core::ErrorCode code) {
+  if (ok()) error_ = core::Error{std::string(reason), code};
   left_bytes_ = 0;
 }
 
 bool FilterBuilder::reserve(uint64_t size_bytes) {
   if (!ok()) return false;
   if (size_bytes > left_bytes_) {
-    fail(kDoesNotFit);
+    fail(kDoesNotFit, core::ErrorCode::kOutOfMemory);
     return false;
   }
   left_bytes_ -= size_bytes;
@@ -129,7 +129,7 @@ void FilterBuilder::set_item_count(uint64_t item_count) {
 std::optional<BitArray> FilterBuilder::allocate(uint64_t bit_count) {
   if (!reserve((bit_count + 63) / 64 * 8 + core::bloom::kLayerBytes)) return std::nullopt;
   auto bits = BitArray::allocate(bit_count, core::bloom::array_sharing(parameters.layout));
-  if (!bits) fail(kDoesNotFit);
+  if (!bits) fail(kDoesNotFit, core::ErrorCode::kOutOfMemory);
   return bits;
 }
 

@@ -40,7 +40,7 @@ class StringReader;
 inline constexpr std::string_view kDamagedFilter = "ERR damaged filter";
 inline constexpr std::string_view kDamagedBits = "ERR the bits of the filter are damaged";
 
-// Errors that begin with this text report a lack of memory, not damaged bytes.
+// The message of errors with the code kOutOfMemory.
 inline constexpr std::string_view kDoesNotFit = "OOM filter does not fit in memory";
 
 // The values that the input states about one layer. Fields that a layout does not store keep their
@@ -99,7 +99,7 @@ class FilterBuilder {
   std::unique_ptr<const core::bloom::Window> window;
 
   bool ok() const { return !error_; }
-  void fail(std::string_view reason);
+  void fail(std::string_view reason, core::ErrorCode code = core::ErrorCode::kDamaged);
   // Returns false, and the builder fails, if the budget does not allow another `size_bytes` bytes.
   bool reserve(uint64_t size_bytes);
 

@@ -143,8 +143,8 @@ core::Result<std::unique_ptr<ScalableFilter>> decode_load_payload(
   }
   if (!in.ok()) builder.fail(kLoadFailed);
   auto filter = builder.finish();
-  if (!filter && filter.error().message != kDoesNotFit) {
-    return core::Error{std::string(kLoadFailed)};
+  if (!filter && filter.error().code != core::ErrorCode::kOutOfMemory) {
+    return core::Error{std::string(kLoadFailed), core::ErrorCode::kDamaged};
   }
   return filter;
 }

@@ -264,7 +264,8 @@ void skip_foreign_value(StreamReader& reader, uint8_t type, RdbDialect dialect,
       return reader.fail(
           fmt::format("values of type {} ({}) cannot be passed over: delete such keys in the "
                       "server that has written them, and save again",
-                      type, foreign_type_name(type, dialect)));
+                      type, foreign_type_name(type, dialect)),
+          core::ErrorCode::kUnsupported);
     case Form::kOneString:
       reader.string().skip();
       return;

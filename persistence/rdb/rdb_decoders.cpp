@@ -23,7 +23,7 @@ core::Result<> decode_safely(const RdbDecoders::Decode& decode, const RdbBatch& 
   try {
     return decode(batch);
   } catch (const std::bad_alloc&) {
-    return core::Error{"OOM not enough memory to read a snapshot"};
+    return core::Error{"OOM not enough memory to read a snapshot", core::ErrorCode::kOutOfMemory};
   }
 }
 

@@ -45,7 +45,7 @@ EntryPtr RdbEntryReader::string(const std::string& name) {
   if (!builds_values_) return text.skip() ? std::move(entry) : nullptr;
   if (!fits(text.size())) return nullptr;
   const StringOutcome outcome = read_string_value(text, *entry);
-  if (outcome == StringOutcome::kNoMemory) reader_.fail(kValueDoesNotFit);
+  if (outcome == StringOutcome::kNoMemory) fail_for_memory();
   return outcome == StringOutcome::kRead ? std::move(entry) : nullptr;
 }
 
@@ -58,8 +58,8 @@ EntryPtr RdbEntryReader::filter(const std::string& name, uint64_t id) {
   }
   auto filter = decode_filter_of(id, reader_, budget_);
   if (!filter) {
-    const bool fits = filter.error().message != kDoesNotFit;
-    reader_.fail(fits ? std::string_view(filter.error().message) : kValueDoesNotFit);
+    const core::Error& error = filter.error();
+    error.code == core::ErrorCode::kOutOfMemory ? fail_for_memory() : reader_.fail(error.message);
     return nullptr;
   }
   entry->set_filter(std::move(*filter));
@@ -68,8 +68,12 @@ EntryPtr RdbEntryReader::filter(const std::string& name, uint64_t id) {
 
 bool RdbEntryReader::fits(uint64_t size) {
   const bool does_fit = size < kSmallBytes || budget_.fits(size);
-  if (!does_fit) reader_.fail(kValueDoesNotFit);
+  if (!does_fit) fail_for_memory();
   return does_fit;
+}
+
+void RdbEntryReader::fail_for_memory() {
+  reader_.fail(kValueDoesNotFit, core::ErrorCode::kOutOfMemory);
 }
 
 }  // namespace persistence

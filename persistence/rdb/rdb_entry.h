@@ -46,6 +46,7 @@ class RdbEntryReader {
 
  private:
   bool fits(uint64_t size);
+  void fail_for_memory();
 
   StreamReader& reader_;
   const core::MemoryBudget& budget_;

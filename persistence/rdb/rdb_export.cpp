@@ -200,7 +200,7 @@ core::Result<ExportFigures> export_rdb(FileSystem& files, const ExportRequest& r
   try {
     return Exporter(files, request).run();
   } catch (const std::bad_alloc&) {
-    return core::Error{"OOM not enough memory to read a value"};
+    return core::Error{"OOM not enough memory to read a value", core::ErrorCode::kOutOfMemory};
   }
 }
 

@@ -29,7 +29,8 @@ void KeyspaceLoader::size_hint(uint64_t database, uint64_t keys, uint64_t /*expi
 core::Result<> KeyspaceLoader::entry(uint64_t database, core::keyspace::EntryPtr entry) {
   if (database >= keyspace_.database_count()) {
     return core::Error{fmt::format("database {} does not exist: `databases` is {}", database,
-                                   keyspace_.database_count())};
+                                   keyspace_.database_count()),
+                       core::ErrorCode::kUnsupported};
   }
   if (entry->expired(now_ms_)) {
     ++expired_keys_;
@@ -40,7 +41,8 @@ core::Result<> KeyspaceLoader::entry(uint64_t database, core::keyspace::EntryPtr
   const core::keyspace::KeyRef key = keyspace_.ref(entry->key());
   const auto lock = keyspace_.lock_exclusive(key);
   if (keyspace_.put(index, key, std::move(entry)) != nullptr) {
-    return core::Error{fmt::format("a key of database {} occurs twice", database)};
+    return core::Error{fmt::format("a key of database {} occurs twice", database),
+                       core::ErrorCode::kDamaged};
   }
   ++loaded_keys_;
   return {};

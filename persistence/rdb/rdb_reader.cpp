@@ -87,7 +87,7 @@ class RdbReader {
   // Reports a value of a foreign type. Returns false if foreign types are rejected.
   bool accept_foreign(std::string_view type);
   void check(const core::Result<>& visited) {
-    if (!visited) reader_.fail(visited.error().message);
+    if (!visited) reader_.fail(visited.error().message, visited.error().code);
   }
   void report() const {
     if (options_.on_progress) options_.on_progress({reader_.offset(), result_.total.keys});
@@ -318,8 +318,10 @@ void RdbReader::foreign_key(uint8_t type) {
 
 bool RdbReader::accept_foreign(std::string_view type) {
   if (options_.foreign_types == ForeignTypes::kRefuse) {
-    reader_.fail(fmt::format(
-        "this server has no values of type '{}'; rdb-foreign-types skip leaves them out", type));
+    reader_.fail(
+        fmt::format(
+            "this server has no values of type '{}'; rdb-foreign-types skip leaves them out", type),
+        core::ErrorCode::kUnsupported);
     return false;
   }
   ++result_.foreign_keys;
@@ -357,7 +359,7 @@ core::Result<RdbReadResult> read_rdb(ByteSource& source, RdbVisitor& visitor,
   try {
     return RdbReader(source, visitor, budget, options).read();
   } catch (const std::bad_alloc&) {
-    return core::Error{"OOM not enough memory to read a snapshot"};
+    return core::Error{"OOM not enough memory to read a snapshot", core::ErrorCode::kOutOfMemory};
   }
 }
 

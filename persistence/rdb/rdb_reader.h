@@ -79,9 +79,9 @@ struct RdbReadResult {
   std::string read_ahead;
 };
 
-// Reads the snapshot. Errors: a text such as "offset 123: string is longer than the file". The text
-// ends with kValueDoesNotFit if `budget` refuses the memory for a value or its allocation fails. If
-// another allocation fails, the text begins with "OOM".
+// Reads the snapshot. Errors: a text such as "offset 123: string is longer than the file". The code
+// is kOutOfMemory if `budget` refuses the memory for a value, or an allocation fails. The code is
+// kUnsupported for values of foreign types, unless the options skip such values.
 inline constexpr std::string_view kValueDoesNotFit = "a value does not fit in memory";
 core::Result<RdbReadResult> read_rdb(ByteSource& source, RdbVisitor& visitor,
                                      const core::MemoryBudget& budget,

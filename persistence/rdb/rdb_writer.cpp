@@ -42,7 +42,7 @@ core::Result<RdbProgress> write_rdb(ByteSink& sink, const Keyspace& keyspace,
     }
     return stream.finish();
   } catch (const std::bad_alloc&) {
-    return core::Error{"OOM not enough memory to write a snapshot"};
+    return core::Error{"OOM not enough memory to write a snapshot", core::ErrorCode::kOutOfMemory};
   }
 }
 

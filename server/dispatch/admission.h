@@ -14,9 +14,12 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/memory_budget.h"
+#include "core/result.h"
+#include "protocol/error_texts.h"
 #include "server/base/config/config.h"
 #include "server/session/session.h"
 
@@ -27,6 +30,11 @@ class MemoryMonitor;
 // The error reply to a command that exceeds a limit.
 inline constexpr std::string_view kOutOfMemory =
     "OOM command not allowed when used memory > 'maxmemory'.";
+// find_error() recognizes a lack of memory by this code when a command is replayed.
+static_assert(protocol::error_code(kOutOfMemory) == protocol::kOutOfMemoryCode);
+inline core::Error out_of_memory() {
+  return {std::string(kOutOfMemory), core::ErrorCode::kOutOfMemory};
+}
 inline constexpr std::string_view kStringTooLong =
     "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
 

@@ -70,11 +70,6 @@ KeyRef key_of(const Request& request) {
   return {request.key, request.key_hash};
 }
 
-// Returns the code of an error reply: "WRONGTYPE" of "-WRONGTYPE Operation…".
-std::string_view error_code(std::string_view reply_line) {
-  return reply_line.substr(1, reply_line.find_first_of(" \r") - 1);
-}
-
 }  // namespace
 
 inline const RegisteredCommand* Dispatcher::find(Arguments args) {
@@ -111,35 +106,37 @@ inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const
           ctx.admission().is_over_memory_limit({session_, ctx.args, (flags & kDenyOom) != 0}));
 }
 
-std::string Dispatcher::check_arguments(Context& ctx) const {
+core::Result<> Dispatcher::check_arguments(Context& ctx) const {
   const RegisteredCommand* const command = ctx.command;
-  if (!command->arity_fits(ctx.args.size())) return protocol::wrong_arity(command->full_name);
-  if (std::string fault = rights_fault(ctx); !fault.empty()) return fault;
+  if (!command->arity_fits(ctx.args.size())) {
+    return core::Error{protocol::wrong_arity(command->full_name)};
+  }
+  if (std::string fault = rights_fault(ctx); !fault.empty()) return core::Error{std::move(fault)};
   if (session_.origin != CommandOrigin::kClient) return {};
   if (session_.is_in_subscriber_mode() && !command->has(kInSubscriberMode)) {
     // As in Redis, MOVED takes precedence over the error for a client with subscriptions.
     const auto routing = KeyRouting::of(ctx, command->row->flags);
     if (!routing.is_served()) return routing.error(ctx);
-    return fmt::format(
+    return core::Error{fmt::format(
         "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
         "allowed in this context",
-        command->full_name);
+        command->full_name)};
   }
   return {};
 }
 
-std::string Dispatcher::refusal(const Context& ctx, uint32_t flags) const {
+core::Result<> Dispatcher::check_state(const Context& ctx, uint32_t flags) const {
   if (environment_.state.availability.any_passing()) [[unlikely]] {
     const uint32_t queued = ctx.command->has(kRunsQueue) ? session_.transaction.common_flags : ~0U;
     const uint32_t allowed = ctx.command->row->flags & queued;
-    if (std::string text = trouble(flags, allowed); !text.empty()) return text;
+    if (auto available = check_availability(flags, allowed); !available) return available;
   }
   // As in Redis, any command may evict keys, but only commands that may need memory are rejected.
   const bool may_need = (flags & kDenyOom) != 0;
   const bool has_room = ctx.admission().make_room({session_, ctx.args, may_need});
-  if (may_need && !has_room) return std::string(kOutOfMemory);
+  if (may_need && !has_room) return out_of_memory();
   if (session_.peer == Peer::kMonitor && (flags & (kWrite | kReadOnly | kMayReplicate)) != 0) {
-    return std::string(kMonitorReachesForKeys);
+    return core::Error{std::string(kMonitorReachesForKeys)};
   }
   return {};
 }
@@ -156,9 +153,8 @@ bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
   return notifies || (flags & kMayReplicate) != 0;
 }
 
-// Returns the error if the state of the server prevents the command. The order of the checks is
-// that of Redis.
-std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
+// The order of the checks is that of Redis.
+core::Result<> Dispatcher::check_availability(uint32_t flags, uint32_t permissions) const {
   const Availability& availability = environment_.state.availability;
   if ((flags & (kWrite | kReportsMisconf)) != 0) {
     // If no save points are configured, writes continue after a failed snapshot.
@@ -166,21 +162,21 @@ std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
         environment_.config.flag(OptionId::kStopWritesOnBgsaveError) &&
         !environment_.config.text(OptionId::kSave).empty();
     std::string text = availability.write_refusal(stops_on_snapshot_error);
-    if (!text.empty()) return text;
+    if (!text.empty()) return core::Error{std::move(text)};
   }
   if ((flags & kWrite) != 0) {
     if (availability.has(Availability::kTooFewReplicas)) {
-      return std::string(kNotEnoughReplicas);
+      return core::Error{std::string(kNotEnoughReplicas)};
     }
     if (availability.has(Availability::kReadOnlyReplica)) {
-      return std::string(kReplicaIsReadOnly);
+      return core::Error{std::string(kReplicaIsReadOnly), core::ErrorCode::kReadOnly};
     }
   }
   if (availability.has(Availability::kStaleReplica) && (permissions & kStale) == 0) {
-    return std::string(kLinkIsDown);
+    return core::Error{std::string(kLinkIsDown)};
   }
   if (availability.has(Availability::kLoading) && (permissions & kLoading) == 0) {
-    return std::string(kServerIsLoading);
+    return core::Error{std::string(kServerIsLoading)};
   }
   return {};
 }
@@ -207,8 +203,8 @@ CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
   const uint32_t flags = command->row->flags | (queues ? uint32_t{kDenyOom} : 0) |
                          (command->has(kRunsQueue) ? transaction.queued_flags : 0);
   if (needs_checks(environment_, session_, *command, request.args)) [[unlikely]] {
-    if (const std::string error = check_arguments(ctx); !error.empty()) {
-      reject(ctx, error);
+    if (const auto checked = check_arguments(ctx); !checked) {
+      reject(ctx, checked.error());
       finish(ctx, mark);
       return result;
     }
@@ -256,30 +252,29 @@ const RegisteredCommand* Dispatcher::resolve(Context& ctx, const RegisteredComma
   }
   session_.traffic.set_last_command(nullptr);
   if (command != nullptr) {
-    refuse(ctx, unknown_subcommand_text(*command, ctx.args));
+    refuse(ctx, {unknown_subcommand_text(*command, ctx.args)});
   } else if (session_.origin == CommandOrigin::kClient && is_http_word(ctx.args[0])) {
     warn_of_http(session_.address, ctx.now_ms);
     ctx.close_after_reply();
   } else {
-    refuse(ctx, unknown_command_text(ctx.args));
+    refuse(ctx, {unknown_command_text(ctx.args)});
   }
   return nullptr;
 }
 
 bool Dispatcher::admit(Context& ctx, uint32_t flags, bool queues) {
   const auto routing = KeyRouting::of(ctx, flags);
-  bool waits = routing.is_held() && !queues;
-  std::string error;
-  if (!waits) {
-    error = routing.is_served() ? refusal(ctx, flags) : routing.error(ctx);
-    if (routing.awaits_view(error)) {
-      waits = !queues;
-      error.clear();
-    }
-  }
-  if (waits) ctx.result.outcome = Outcome::kHeldBack;
-  if (!error.empty()) reject(ctx, error);
-  return !waits && error.empty();
+  const auto queue_or_wait = [&] {
+    if (!queues) ctx.result.outcome = Outcome::kHeldBack;
+    return queues;
+  };
+  if (routing.is_held() && !queues) return queue_or_wait();
+  const core::Result<> checked =
+      routing.is_served() ? check_state(ctx, flags) : core::Result<>(routing.error(ctx));
+  if (checked) return true;
+  if (routing.awaits_view(checked.error())) return queue_or_wait();
+  reject(ctx, checked.error());
+  return false;
 }
 
 void Dispatcher::finish(Context& ctx, size_t mark) {
@@ -356,23 +351,24 @@ void Dispatcher::prefetch_values(std::span<Request* const> same_key, int64_t now
   }
 }
 
-void Dispatcher::refuse(Context& ctx, std::string_view error) {
-  environment_.statistics.count_error(error.substr(0, error.find(' ')));
+void Dispatcher::refuse(Context& ctx, const core::Error& error) {
+  std::string_view text = error.message;
+  environment_.statistics.count_error(protocol::error_code(text));
   if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {
     discard_transaction(environment_.keyspace, session_);
     // EXEC replies with a routing error such as MOVED unchanged, because cluster clients need that
     // error to find the server that owns the keys.
-    if (is_routing_error(error)) return ctx.reply.error(error);
-    if (error.starts_with("ERR ")) error.remove_prefix(4);
-    ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", error));
+    if (error.code == core::ErrorCode::kMisrouted) return ctx.reply.error(text);
+    if (text.starts_with("ERR ")) text.remove_prefix(4);
+    ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", text));
     return;
   }
   if (session_.transaction.active) session_.transaction.aborted = true;
   end_caching(ctx);
-  ctx.reply.error(error);
+  ctx.reply.error(text);
 }
 
-void Dispatcher::reject(Context& ctx, std::string_view error) {
+void Dispatcher::reject(Context& ctx, const core::Error& error) {
   counters_.commands[ctx.command->index].rejected.add();
   refuse(ctx, error);
 }
@@ -412,7 +408,8 @@ void Dispatcher::run(Context& ctx) {
   const bool is_error = replies.size() > mark && replies.data()[mark] == '-';
   if (is_error && !replies.has_overflowed()) [[unlikely]] {
     counters.failed.add();
-    environment_.statistics.count_error(error_code({replies.data() + mark, replies.size() - mark}));
+    const std::string_view text(replies.data() + mark + 1, replies.size() - mark - 1);
+    environment_.statistics.count_error(protocol::error_code(text));
   }
   if (ticks >= environment_.observer.ticks_min()) [[unlikely]] {
     observe(ctx, ticks);
@@ -445,7 +442,7 @@ void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
       !has_rights(session_.identity, environment_.users, *ctx.command, args)) [[unlikely]] {
     // Permissions may have changed since the command was queued, even by the same transaction.
     if (const std::string error = rights_fault(ctx); !error.empty()) {
-      environment_.statistics.count_error(error.substr(0, error.find(' ')));
+      environment_.statistics.count_error(protocol::error_code(error));
       return ctx.reply.error(error);
     }
   }

@@ -13,9 +13,9 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 
+#include "core/result.h"
 #include "protocol/output_buffer.h"
 #include "server/base/process/tick_clock.h"
 #include "server/dispatch/command.h"
@@ -81,32 +81,31 @@ class Dispatcher {
   // Prefetches the memory of the value that these requests, which all have the same key, will read.
   // REQUIRES: the key's lock is held.
   void prefetch_values(std::span<Request* const> same_key, int64_t now_ms);
-  // check_arguments() and refusal() return the error if the command must not run, otherwise an
-  // empty text. check_arguments() finds errors that waiting cannot change; refusal() checks the
-  // state of the server.
-  std::string check_arguments(Context& ctx) const;
-  std::string refusal(const Context& ctx, uint32_t flags) const;
+  // check_arguments() and check_state() fail if the command must not run. check_arguments() finds
+  // errors that waiting cannot change. check_state() checks the state of the server.
+  core::Result<> check_arguments(Context& ctx) const;
+  core::Result<> check_state(const Context& ctx, uint32_t flags) const;
   // Returns true if the command has one key, whose slot this server leads and serves. Then no
   // KeyRouting is needed.
   bool serves_first_key(const Context& ctx) const;
-  // If may_be_refused() returns false, refusal() need not be called. If may_be_held_back() returns
-  // false, is_held_back() need not be called.
+  // If may_be_refused() returns false, check_state() need not be called. If may_be_held_back()
+  // returns false, is_held_back() need not be called.
   bool may_be_refused(const Context& ctx, uint32_t flags) const;
   bool may_be_held_back() const;
   // Returns whether the command must wait for the end of a pause or a hold, or until enough earlier
   // pub/sub messages have been delivered.
   bool is_held_back(uint32_t flags, int64_t now_ms) const;
-  // Returns the error if the state of the server prevents the command; otherwise an empty text.
-  // `flags` are the flags of the command and, for EXEC, of its queued commands. `permissions` are
-  // the flags that all these commands have in common.
-  std::string trouble(uint32_t flags, uint32_t permissions) const;
+  // Fails if the availability of the server prevents the command. `flags` are the flags of the
+  // command and, for EXEC, of its queued commands. `permissions` are the flags that all these
+  // commands have in common.
+  core::Result<> check_availability(uint32_t flags, uint32_t permissions) const;
   // Returns whether the command may run. Otherwise replies with an error or, if the command must
   // wait, sets the outcome to kHeldBack.
   // `queues` is true for a command that MULTI queues.
   bool admit(Context& ctx, uint32_t flags, bool queues);
-  void refuse(Context& ctx, std::string_view error);
+  void refuse(Context& ctx, const core::Error& error);
   // Rejects a known command, and counts the rejection in its statistics.
-  void reject(Context& ctx, std::string_view error);
+  void reject(Context& ctx, const core::Error& error);
   void queue(Context& ctx);
   void run(Context& ctx);
   // Reports the executed command to SLOWLOG, LATENCY and MONITOR.

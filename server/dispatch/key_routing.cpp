@@ -68,18 +68,15 @@ KeyRouting KeyRouting::of(const Context& ctx, uint32_t flags) {
   return {cluster::route(view, conditions, query), query.slot, &view};
 }
 
-bool KeyRouting::awaits_view(std::string_view refusal) const {
-  return view != nullptr && view->leads() && is_served() && refusal.starts_with("READONLY ");
+bool KeyRouting::awaits_view(const core::Error& error) const {
+  return view != nullptr && view->leads() && is_served() &&
+         error.code == core::ErrorCode::kReadOnly;
 }
 
-std::string KeyRouting::error(const Context& ctx) const {
+core::Error KeyRouting::error(const Context& ctx) const {
   const cluster::EndpointType type{ctx.config().integer(OptionId::kClusterPreferredEndpointType)};
-  return cluster::route_error(*view, route, slot, {type, ctx.session.socket.tls != nullptr});
-}
-
-bool is_routing_error(std::string_view error) {
-  return error.starts_with("MOVED ") || error.starts_with("CROSSSLOT ") ||
-         error.starts_with("CLUSTERDOWN ");
+  return {cluster::route_error(*view, route, slot, {type, ctx.session.socket.tls != nullptr}),
+          core::ErrorCode::kMisrouted};
 }
 
 }  // namespace server

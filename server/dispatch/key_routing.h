@@ -8,8 +8,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
+
+#include "core/result.h"
 
 namespace server {
 
@@ -33,15 +33,11 @@ struct KeyRouting {
   bool is_served() const;
   // Returns whether the client must wait until this server serves the keys.
   bool is_held() const;
-  // Returns the error for keys that this server does not serve.
-  std::string error(const Context& ctx) const;
+  // Returns the error for keys that this server does not serve. Its code is kMisrouted.
+  core::Error error(const Context& ctx) const;
   // Returns whether a command that was routed here fails only because this server has just become a
   // replica. The cluster view that names the new leader follows soon, so the client waits.
-  bool awaits_view(std::string_view refusal) const;
+  bool awaits_view(const core::Error& error) const;
 };
-
-// Returns whether the text came from KeyRouting::error(). Such an error concerns the keys rather
-// than the server's state.
-bool is_routing_error(std::string_view error);
 
 }  // namespace server

@@ -6,15 +6,15 @@
 #include <utility>
 
 #include "protocol/arguments.h"
+#include "protocol/error_texts.h"
 #include "protocol/reply_parser.h"
 
 namespace server {
 namespace {
 
-constexpr std::string_view kOutOfMemoryCode = "OOM";
-
 bool loses_data(CommandOrigin origin, std::string_view name, std::string_view error) {
-  return origin == CommandOrigin::kOwnJournal || error.starts_with(kOutOfMemoryCode) ||
+  return origin == CommandOrigin::kOwnJournal ||
+         protocol::error_code(error) == protocol::kOutOfMemoryCode ||
          protocol::equals_ignore_case(name, "SELECT");
 }
 

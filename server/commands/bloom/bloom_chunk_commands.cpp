@@ -82,7 +82,7 @@ void load_header(Context& ctx) {
   const LoadBudget budget(ctx.admission());
   auto filter = persistence::decode_chunk_header(ctx.args[3], budget);
   if (!filter) {
-    const bool fits = filter.error().message != persistence::kDoesNotFit;
+    const bool fits = filter.error().code != core::ErrorCode::kOutOfMemory;
     return ctx.reply.error(fits ? kBadData : budget.refusal());
   }
   create_loaded(ctx, std::move(*filter), kBadData, [&](const KeyRef& key, auto& loaded) {
@@ -154,7 +154,7 @@ void load(Context& ctx) {
   }
   const LoadBudget budget(ctx.admission());
   auto filter = persistence::decode_load_payload(ctx.args[2], budget);
-  if (!filter && filter.error().message == persistence::kDoesNotFit) {
+  if (!filter && filter.error().code == core::ErrorCode::kOutOfMemory) {
     return ctx.reply.error(budget.refusal());
   }
   if (!filter) return ctx.reply.error(filter.error().message);

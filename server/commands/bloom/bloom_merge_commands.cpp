@@ -97,7 +97,7 @@ core::Result<> check_memory(const Context& ctx, const MergeInputs& inputs) {
   if (ctx.may_have_child()) {
     for (const ScalableFilter* source : inputs.sources) needed_bytes += source->size_bytes();
   }
-  if (!ctx.admission().memory_suffices(needed_bytes)) return core::Error{std::string(kOutOfMemory)};
+  if (!ctx.admission().memory_suffices(needed_bytes)) return out_of_memory();
   return {};
 }
 
@@ -105,7 +105,7 @@ core::Result<> check_memory(const Context& ctx, const MergeInputs& inputs) {
 core::Result<FilterPtr> merge_inputs(const Context& ctx, const MergeInputs& inputs, bool force) {
   if (auto checked = check_memory(ctx, inputs); !checked) return checked.error();
   for (ScalableFilter* source : inputs.sources) {
-    if (!detach_source(ctx, *source)) return core::Error{std::string(kOutOfMemory)};
+    if (!detach_source(ctx, *source)) return out_of_memory();
   }
   // Commands from a journal or a leader are not checked, because the server that executed them
   // first has checked them.

@@ -23,8 +23,7 @@ core::Result<> restore_string(const Admission& admission, persistence::StreamRea
   if (!admission.allows_string(text.size())) {
     return core::Error{std::string(kStringTooLong)};
   }
-  const core::Error out_of_memory{std::string(kOutOfMemory)};
-  if (!admission.memory_suffices(text.size())) return out_of_memory;
+  if (!admission.memory_suffices(text.size())) return out_of_memory();
   switch (persistence::read_string_value(text, entry)) {
     case persistence::StringOutcome::kRead:
       return {};
@@ -33,7 +32,7 @@ core::Result<> restore_string(const Admission& admission, persistence::StreamRea
     case persistence::StringOutcome::kNoMemory:
       break;
   }
-  return out_of_memory;
+  return out_of_memory();
 }
 
 core::Result<> restore_filter(const Admission& admission, persistence::StreamReader& reader,
@@ -41,7 +40,7 @@ core::Result<> restore_filter(const Admission& admission, persistence::StreamRea
   const LoadBudget budget(admission);
   auto filter = persistence::decode_filter(reader, budget);
   if (!filter) {
-    const bool fits = filter.error().message != persistence::kDoesNotFit;
+    const bool fits = filter.error().code != core::ErrorCode::kOutOfMemory;
     return core::Error{std::string(fits ? kBadFormat : budget.refusal())};
   }
   entry.set_filter(std::move(*filter));

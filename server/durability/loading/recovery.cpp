@@ -166,14 +166,12 @@ class Recovery {
     return validated;
   }
 
-  // Adds the file's name to the error. If the file is damaged and the error contains no advice,
-  // also adds advice for the operator.
+  // Adds the file's name to the error. If the file is damaged, also adds advice for the operator.
   static core::Error refused_snapshot(const std::string& path, const core::Error& error) {
     const std::string shown = persistence::printable_path(path);
-    const bool is_damage = error.message.starts_with("offset ") &&
-                           error.message.find("rdb-foreign-types") == std::string::npos &&
-                           error.message.find("and save again") == std::string::npos;
-    if (!is_damage) return {fmt::format("'{}': {}", shown, error.message)};
+    if (error.code != core::ErrorCode::kDamaged) {
+      return {fmt::format("'{}': {}", shown, error.message)};
+    }
     return {fmt::format(
         "'{}': {}. Next: `bloomery-server --check-rdb {}` says what can be read. The keys come "
         "from a replica (start empty with --replicaof) or a backup of the file",

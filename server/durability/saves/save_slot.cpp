@@ -37,7 +37,7 @@ core::Result<> detach_arrays(const core::keyspace::Keyspace& keyspace) {
       if (fits && entry.is_filter()) fits = entry.filter().detach_from_children();
     });
   }
-  if (!fits) return core::Error{std::string(kNoRoomForExactChild)};
+  if (!fits) return core::Error{std::string(kNoRoomForExactChild), core::ErrorCode::kOutOfMemory};
   return {};
 }
 

@@ -40,7 +40,8 @@ enum class SaveTask : uint8_t { kNone, kSave, kRewrite, kTransfer };
 enum class SaveStart : uint8_t { kStarted, kScheduled };
 
 inline constexpr std::string_view kServerIsEnding = "ERR the server is shutting down";
-// The error if too little memory is free for a child that copies all filters.
+// The message of the error, with the code kOutOfMemory, if too little memory is free for a child
+// that copies all filters.
 inline constexpr std::string_view kNoRoomForExactChild =
     "OOM too little memory is free to copy all filters for a snapshot without later items";
 

@@ -29,7 +29,8 @@ core::Result<> TransferSaver::fork(SnapshotTransfer& transfer) {
   const bool is_exact = transfer.is_exact || options.replication->is_foreign;
   // Checks the machine's free memory before prepare() announces the snapshot to replicas. If memory
   // is short, no snapshot follows.
-  if (is_exact && !slot_.exact_child_fits()) return core::Error{std::string(kNoRoomForExactChild)};
+  if (is_exact && !slot_.exact_child_fits())
+    return core::Error{std::string(kNoRoomForExactChild), core::ErrorCode::kOutOfMemory};
   auto descriptors = transfer.prepare(*options.replication);
   if (!descriptors) return descriptors.error();
   finished_ = transfer.finished;

@@ -489,7 +489,7 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
   if (!snapshot_->result) snapshot_.reset();
   constexpr int64_t kRetryUs = 100'000;
   constexpr int64_t kRetryForMemoryUs = 10 * core::kSecondUs;
-  const bool lacks_memory = started.error().message.starts_with("OOM");
+  const bool lacks_memory = started.error().code == core::ErrorCode::kOutOfMemory;
   if (lacks_memory) log_warning("No snapshot for replicas now: {}", started.error().message);
   times_.next_snapshot_us =
       parts_.clock.monotonic_us() + (lacks_memory ? kRetryForMemoryUs : kRetryUs);

@@ -104,7 +104,7 @@ core::Result<SnapshotFacts> check_snapshot(persistence::FileSystem& files, const
   if (!size_bytes) return size_bytes.error();
   if (*size_bytes <= check.loaded_bytes_max) {
     auto facts = read_snapshot(files, path, check, true);
-    if (facts || !facts.error().message.ends_with(persistence::kValueDoesNotFit)) return facts;
+    if (facts || facts.error().code != core::ErrorCode::kOutOfMemory) return facts;
   }
   return read_snapshot(files, path, check, false);
 }

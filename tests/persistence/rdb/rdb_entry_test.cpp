@@ -56,7 +56,8 @@ TEST(RdbEntry, FaultReturnsNoEntry) {
     RdbEntryReader values(reader, budget, true);
     const auto entry = values.string(values.name());
     EXPECT_EQ(entry, nullptr) << size;
-    EXPECT_FALSE(reader.ok()) << size;
+    ASSERT_FALSE(reader.ok()) << size;
+    EXPECT_EQ(reader.error().code, core::ErrorCode::kDamaged) << size;
     EXPECT_EQ(values.filter("key", 7), nullptr);
   }
 }
@@ -68,6 +69,7 @@ TEST(RdbEntry, BudgetIsCheckedForLongValues) {
   RdbEntryReader values(reader, budget, true);
   EXPECT_EQ(values.string(values.name()), nullptr);
   EXPECT_TRUE(reader.error().message.ends_with(kValueDoesNotFit)) << reader.error().message;
+  EXPECT_EQ(reader.error().code, core::ErrorCode::kOutOfMemory);
 }
 
 }  // namespace

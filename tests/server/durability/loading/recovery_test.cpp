@@ -319,6 +319,12 @@ TEST_F(RecoveryTest, ForeignTypesAreNoDamage) {
   EXPECT_TRUE(error.ends_with("rdb-foreign-types skip leaves them out")) << error;
 }
 
+TEST_F(RecoveryTest, TooFewDatabasesAreNoDamage) {
+  disk_.put(kSnapshot, std::string("REDIS0010\xFE\x20\x00\x01k\x01v\xFF\0\0\0\0\0\0\0\0", 25));
+  const std::string error = error_of(recover_with({"--appendonly", "no"}));
+  EXPECT_TRUE(error.ends_with("database 32 does not exist: `databases` is 16")) << error;
+}
+
 TEST_F(RecoveryTest, LoadingCanBeCancelled) {
   put_snapshot(kSnapshot, {"a"});
   put_commands(kFirst, {"b"});
