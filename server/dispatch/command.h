@@ -140,7 +140,7 @@ int last_key_of(const KeyRange& range, Arguments args);
 enum class Journalled : uint8_t {
   // The journal stores the command with its arguments, because replaying it gives the same result.
   kVerbatim,
-  kEffects,  // the journal stores the commands that the handler passes to Context::journal
+  kEffects,  // the journal stores the effects that the handler passes to Context::commit
 };
 
 // States which arguments of a command are channels. The user needs permission for these channels.

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// run_handler: runs a command's handler. In debug builds it also checks the write commands of
-// clients. If a command has changed one of its keys, it must have journalled the change.
+// run_handler: runs a command's handler. In debug builds it also checks that the handler has
+// committed its changes. A command that has marked a key as changed must then journal the change.
+// In addition, a write command of a client must have committed each of its keys that has changed.
 //
 // A change that was not journalled is lost at the next start and never reaches a replica, although
 // its reply reports success.
 //
-// Invariants: a change by another thread is never reported as a missing journal entry. That thread
+// Invariants: a change by another thread is never reported as a missing commit. That thread
 // journals under the key's exclusive lock, so this check sees the entry when it sees the change.
-// Keys beyond the first kKeysMax and arrays of more than kArrayBytesMax are not checked.
+// While the journal is inactive, nothing is checked. Keys beyond the first kKeysMax and arrays of
+// more than kArrayBytesMax are not compared.
 // Thread safety: the thread that runs the command calls run_handler().
 #pragma once
 
@@ -31,8 +33,8 @@ class CommitCheck {
  public:
   // Must be called before the handler. REQUIRES: the caller holds no locks, except inside EXEC.
   explicit CommitCheck(const Context& ctx);
-  // Must be called after the handler. Returns false if the handler has made a change that is not in
-  // the journal. REQUIRES: the caller holds no locks, except inside EXEC.
+  // Must be called after the handler. Returns false if the handler has made a change that it has
+  // not committed. REQUIRES: the caller holds no locks, except inside EXEC.
   bool is_committed() const;
 
  private:
@@ -40,6 +42,8 @@ class CommitCheck {
   static constexpr size_t kArrayBytesMax = 16384;
   using Fingerprints = std::array<uint64_t, kKeysMax>;
 
+  // Returns whether the handler has committed every key that has changed.
+  bool has_committed_changes() const;
   // Returns one fingerprint per key; 0 if the key is missing, has expired or is not compared.
   Fingerprints fingerprints() const;
   uint64_t fingerprint(const KeyRef& key) const;
@@ -48,7 +52,7 @@ class CommitCheck {
   const RegisteredCommand& command_;
   const Arguments args_;
   const unsigned database_;
-  const bool is_active_;
+  const bool compares_keys_;
   uint64_t appends_ = 0;
   Fingerprints before_{};
 };

@@ -67,14 +67,9 @@ Arguments original_words(const Context& ctx, std::vector<std::string_view>& scra
   return scratch;
 }
 
-void journal_command(const Context& ctx) {
+void journal_command(Context& ctx) {
   std::vector<std::string_view> scratch;
   ctx.journal(original_words(ctx, scratch));
-}
-
-void journal_instead(Context& ctx, std::initializer_list<std::string_view> arguments) {
-  ctx.journal(arguments);
-  ctx.is_journalled = true;
 }
 
 bool Context::await(std::unique_ptr<AwaitedReply> awaited) {

@@ -13,11 +13,14 @@
 //     ctx.reply.integer(*entry == nullptr ? 0 : (*entry)->string_size());
 //   }
 //
+// A handler that changes a key calls commit() before it unlocks the key.
+//
 // Invariants: keys are accessed under their stripe lock, whose mode the command's row determines.
 // Inside EXEC all locks are already held, and the lock functions do nothing.
 // Thread safety: belongs to the thread that runs the command.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -98,7 +101,71 @@ void record_access(const Context& ctx, Entry& entry);
 bool take_argument(const Context& ctx, std::string_view argument,
                    core::keyspace::ByteBuffer& bytes);
 // Journals the running command with the arguments that original_words() returns.
-void journal_command(const Context& ctx);
+void journal_command(Context& ctx);
+
+// CommitRecord: what a command has committed. In debug builds, CommitCheck compares the record with
+// the changes that the command has made.
+#ifdef NDEBUG
+class CommitRecord {
+ public:
+  void begin() { is_journalled = false; }
+  void add_mark(std::string_view, const persistence::Journal&) {}
+  void end_marks() {}
+  void add_journalled(const persistence::Journal&) {}
+
+  bool is_journalled = false;
+};
+#else
+class CommitRecord {
+ public:
+  // Must be called before a command runs. Removes the commits of an earlier command.
+  void begin() {
+    is_journalled = false;
+    marked_keys_.clear();
+    unjournalled_marks_ = 0;
+    journalled_ = 0;
+  }
+  // Records that a key was marked as changed. While the journal is inactive, the change need not be
+  // journalled.
+  void add_mark(std::string_view key, const persistence::Journal& journal) {
+    marked_keys_.emplace_back(key);
+    if (journal.is_active()) ++unjournalled_marks_;
+  }
+  // Records that the journal contains the changes of all keys that were marked until now.
+  void end_marks() { unjournalled_marks_ = 0; }
+  // Records that the command has appended to the journal.
+  void add_journalled(const persistence::Journal& journal) {
+    if (journal.is_active()) ++journalled_;
+    end_marks();
+  }
+
+  bool has_unjournalled_marks() const { return unjournalled_marks_ > 0; }
+  bool has_marked(std::string_view key) const {
+    return std::ranges::find(marked_keys_, key) != marked_keys_.end();
+  }
+  // Returns how often the command has appended to the journal.
+  uint64_t journalled() const { return journalled_; }
+
+  bool is_journalled = false;  // true if the journal contains the command with its arguments
+
+ private:
+  std::vector<std::string> marked_keys_;
+  uint64_t unjournalled_marks_ = 0;
+  uint64_t journalled_ = 0;
+};
+#endif
+
+// Effect: the words of a command that repeats a change. Its arguments contain absolute times and
+// all options, even those that have their defaults. Items that changed nothing are left out.
+class Effect {
+ public:
+  Effect(Arguments words) : words_(words) {}
+  Effect(std::initializer_list<std::string_view> words) : words_(words.begin(), words.size()) {}
+  Arguments words() const { return words_; }
+
+ private:
+  Arguments words_;
+};
 
 class Context {
  public:
@@ -140,7 +207,7 @@ class Context {
   Arguments args;
   const RegisteredCommand* command = nullptr;
   bool in_exec = false;  // true inside EXEC, which already holds the locks that the command needs
-  bool is_journalled = false;
+  CommitRecord commits;
   // Expired keys found by reads under a shared lock, which cannot delete keys. Null if none was
   // found.
   std::unique_ptr<std::vector<ExpiredKey>> expired_keys;
@@ -226,46 +293,56 @@ class Context {
     return found;
   }
 
-  // Must be called for every changed key, under the key's lock. Notifies watchers and listeners,
-  // and counts the change. The first change that a command makes also journals the command with its
-  // arguments, unless the handler journals other commands instead (Journalled::kEffects).
-  void changed(const KeyRef& key, KeyEvent event) { changed(database(), key, event); }
-  void changed(unsigned in_database, const KeyRef& key, KeyEvent event) {
+  // Commits the change of a key: marks the key for watchers, notifies listeners, counts the change
+  // and journals it, in this order. The order is arbitrary, because no other command can access the
+  // key before the last step. Must be called for every changed key. REQUIRES: the key's exclusive
+  // lock.
+  //
+  // Without an effect, the command's row must have Journalled::kVerbatim. The first commit then
+  // journals the command with its arguments.
+  void commit(const KeyRef& key, KeyEvent event) {
+    mark_changed(database(), key, event);
+    journal_once();
+  }
+  // Journals the effect in place of the running command.
+  void commit(const KeyRef& key, KeyEvent event, Effect effect) {
+    mark_changed(database(), key, event);
+    journal(effect);
+  }
+  // mark_changed(), journal() and journal_once() are the steps of commit(). Only helpers call them
+  // that journal several commands for one change, or one command for several keys. Handlers call
+  // commit() or such a helper. mark_changed() must precede the other step.
+  void mark_changed(unsigned in_database, const KeyRef& key, KeyEvent event) {
     environment.keyspace.notify_modified(in_database, key);
     if (environment.state.listeners.any()) [[unlikely]]
       notify_change(event, in_database, key);
-    grew_only();
+    count_changes(1);
+    commits.add_mark(key.name, environment.journal);
+  }
+  // REQUIRES: the locks of the changed keys.
+  void journal(Effect effect) {
+    if (is_own_change()) [[unlikely]]
+      record_own_change();
+    environment.journal.append(database(), effect.words());
+    commits.add_journalled(environment.journal);
+  }
+  // Journals a command whose row has kVerbatim, unless an earlier change has journalled it.
+  void journal_once() {
+    if (command->row->journalled != Journalled::kVerbatim) return;
+    if (!commits.is_journalled) {
+      journal_command(*this);
+      commits.is_journalled = true;
+    }
+    commits.end_marks();
   }
   // Publishes a keyspace event without marking the key as modified. REQUIRES: the key's lock.
   void notify(KeyEvent event, unsigned in_database, const KeyRef& key) const {
     if (environment.state.listeners.any()) [[unlikely]]
       notify_event(event, in_database, key);
   }
-  // Counts and journals a change as changed() does, but notifies no watchers and no listeners.
-  // Called if a BITFIELD has extended the string but all its writes have failed by overflow. Redis
-  // sends no notification then either.
-  void grew_only() {
-    count_changes(1);
-    if (command->row->journalled == Journalled::kVerbatim && !is_journalled) {
-      journal_command(*this);
-      is_journalled = true;
-    }
-  }
-  // Called by commands that are journalled as effects (Journalled::kEffects). Journals a command
-  // that repeats the change. Its arguments contain absolute times and all options, even those that
-  // have their defaults. Items that changed nothing are left out.
-  // REQUIRES: the locks of the changed keys.
-  void journal(Arguments arguments) const {
-    if (is_own_change()) [[unlikely]]
-      record_own_change();
-    environment.journal.append(database(), arguments);
-  }
-  void journal(std::initializer_list<std::string_view> arguments) const {
-    journal(Arguments(arguments.begin(), arguments.size()));
-  }
   // Returns whether the append log or a replica needs the journal.
   bool is_journal_active() const { return environment.journal.is_active(); }
-  // Increases the number of changes since the last save. Called for changes that changed() does not
+  // Increases the number of changes since the last save. Called for changes that commit() does not
   // count, such as those of FLUSHALL.
   void count_changes(uint64_t count) const {
     environment.state.changes.fetch_add(count, std::memory_order_relaxed);
@@ -295,6 +372,25 @@ class Context {
   void record_own_change() const;
 };
 
+// Commits a change as Context::commit() does, in a database that the client need not have selected.
+inline void commit_in(Context& ctx, unsigned database, const KeyRef& key, KeyEvent event) {
+  ctx.mark_changed(database, key, event);
+  ctx.journal_once();
+}
+// Commits the growth of a string, but notifies no watchers and no listeners. Called if a BITFIELD
+// has extended the string but all its writes have failed by overflow. Redis sends no notification
+// then either.
+inline void commit_growth(Context& ctx, const KeyRef& key) {
+  ctx.commits.add_mark(key.name, ctx.environment.journal);
+  ctx.count_changes(1);
+  ctx.journal_once();
+}
+// Commits a change that the caller has already journalled.
+inline void commit_journalled(Context& ctx, const KeyRef& key, KeyEvent event) {
+  ctx.mark_changed(ctx.database(), key, event);
+  ctx.commits.end_marks();
+}
+
 // Deletes the keys in `ctx.expired_keys`, as Redis deletes expired keys on lookup, and publishes
 // `keymiss` for them. Such keys are recorded only while clients listen to key events or track keys.
 // REQUIRES: the caller holds no locks; `ctx.expired_keys` is not null.
@@ -303,9 +399,6 @@ void expire_seen(Context& ctx);
 // Returns the command's words under its original name, so that replay does not depend on renames.
 // The result is a view of `ctx.args` or of `scratch`.
 Arguments original_words(const Context& ctx, std::vector<std::string_view>& scratch);
-// Journals `arguments` in place of the running command. REQUIRES: the command's row has kVerbatim.
-// Must be called before Context::changed().
-void journal_instead(Context& ctx, std::initializer_list<std::string_view> arguments);
 
 // Records the keys that the command reads, for a session that tracks keys. Must be called before
 // the command reads them.

@@ -394,7 +394,7 @@ void Dispatcher::run(Context& ctx) {
   const protocol::OutputBuffer& replies = ctx.reply.buffer();
   const size_t mark = replies.size();
   const uint64_t start = begin_ticks_;
-  ctx.is_journalled = false;
+  ctx.commits.begin();
   counters_.trail.record(counters_.commands_processed.value(), ctx.command->full_name);
   run_handler(ctx);
   begin_ticks_ = TickClock::now();

@@ -64,14 +64,6 @@ inline bool prepare_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFi
   return filter.window() == nullptr || rotate_before_add(ctx, key, filter);
 }
 
-// Must be called after a filter was created, or items were added to it, or both. Calls
-// ctx.changed() and publishes the events of these changes. REQUIRES: the key's exclusive lock.
-inline void notify_added(Context& ctx, const KeyRef& key, bool is_new, bool any_added) {
-  ctx.changed(key, any_added ? KeyEvent::kBloomAdd : KeyEvent::kBloomReserve);
-  // As in valkey-bloom, the event of the add comes before the event of the filter's creation.
-  if (is_new && any_added) ctx.notify(KeyEvent::kBloomReserve, ctx.database(), key);
-}
-
 // Frees the layers that rotations have dropped. Must be called after items were added. REQUIRES:
 // the key's exclusive lock.
 inline void finish_add(const Context& ctx, core::bloom::ScalableFilter& filter) {

@@ -59,9 +59,9 @@ void scandump(Context& ctx) {
   ctx.reply.bulk(chunk);
 }
 
-// Stores a decoded filter under a new key. `publish` notifies the journal and the listeners.
-template <class Publish>
-void create_loaded(Context& ctx, FilterPtr loaded, std::string_view if_taken, Publish&& publish) {
+// Stores a decoded filter under a new key. `commit` commits the new filter.
+template <class Commit>
+void create_loaded(Context& ctx, FilterPtr loaded, std::string_view if_taken, Commit&& commit) {
   const KeyRef key = ctx.key(1);
   // `loaded` outlives the lock, so a filter that cannot be stored is freed after unlocking.
   const auto lock = ctx.lock(key);
@@ -70,7 +70,7 @@ void create_loaded(Context& ctx, FilterPtr loaded, std::string_view if_taken, Pu
   if (*found != nullptr) return ctx.reply.error(if_taken);
   const ScalableFilter& filter = *loaded;
   ctx.insert(key).set_filter(std::move(loaded));
-  publish(key, filter);
+  commit(key, filter);
   ctx.reply.ok();
 }
 
@@ -86,18 +86,18 @@ void load_header(Context& ctx) {
     return ctx.reply.error(fits ? kBadData : budget.refusal());
   }
   create_loaded(ctx, std::move(*filter), kBadData, [&](const KeyRef& key, auto& loaded) {
-    if (has_redisbloom_layout(loaded)) {
-      // The header has the newest format, because current releases of RedisBloom reject the older
-      // ones.
-      const std::string header = persistence::encode_chunk_header(loaded);
-      journal_instead(ctx, {"BF.LOADCHUNK", key.name, ctx.args[2], header});
-    } else {
-      announce_own_words(ctx, loaded);
-    }
     // A replicated BF.RESERVE arrives as the header of an empty filter. So the header of an empty
     // filter publishes the keyspace event of BF.RESERVE.
     const bool is_reservation = loaded.item_count() == 0;
-    ctx.changed(key, is_reservation ? KeyEvent::kBloomReserve : KeyEvent::kBloomLoad);
+    const KeyEvent event = is_reservation ? KeyEvent::kBloomReserve : KeyEvent::kBloomLoad;
+    if (!has_redisbloom_layout(loaded)) {
+      announce_own_words(ctx, loaded);
+      return ctx.commit(key, event);
+    }
+    // The header has the newest format, because current releases of RedisBloom reject the older
+    // ones.
+    const std::string header = persistence::encode_chunk_header(loaded);
+    ctx.commit(key, event, {"BF.LOADCHUNK", key.name, ctx.args[2], header});
   });
 }
 
@@ -123,7 +123,7 @@ void load_into(Context& ctx, ScalableFilter& filter, int64_t iterator) {
   }
   if (!chunk.empty()) {
     if (!has_redisbloom_layout(filter)) announce_own_words(ctx, filter);
-    ctx.changed(ctx.key(1), KeyEvent::kBloomLoad);
+    ctx.commit(ctx.key(1), KeyEvent::kBloomLoad);
   }
   ctx.reply.ok();
 }
@@ -159,7 +159,7 @@ void load(Context& ctx) {
   }
   if (!filter) return ctx.reply.error(filter.error().message);
   create_loaded(ctx, std::move(*filter), kBusyKey,
-                [&ctx](const KeyRef& key, const auto&) { ctx.changed(key, KeyEvent::kBloomLoad); });
+                [&ctx](const KeyRef& key, const auto&) { ctx.commit(key, KeyEvent::kBloomLoad); });
 }
 
 constexpr auto kLoadKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
@@ -219,8 +219,7 @@ bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
   const auto lock = ctx.lock(key);
   if (ctx.find(key) != nullptr) return false;
   ctx.insert(key).set_filter(std::move(*filter));
-  ctx.changed(key, KeyEvent::kBloomLoad);
-  ctx.journal({"BF.LOAD", key.name, request.items[0]});
+  ctx.commit(key, KeyEvent::kBloomLoad, {"BF.LOAD", key.name, request.items[0]});
   ctx.reply.array(1);
   ctx.reply.boolean(true);
   return true;

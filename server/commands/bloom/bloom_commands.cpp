@@ -49,9 +49,8 @@ void reserve(Context& ctx) {
   const ScalableFilter* const filter =
       make_filter(ctx, key, request->parameters, times_of(*request));
   if (filter == nullptr) return;
-  ctx.changed(key, KeyEvent::kBloomReserve);
+  commit_reserved(ctx, key, *filter);
   notify_key_expires(ctx, key, *request);
-  journal_reserved(ctx, key, *filter);
   ctx.reply.ok();
 }
 
@@ -123,8 +122,7 @@ void add(Context& ctx) {
                                  ? core::bloom::replay_add(*filter, item, budget)
                                  : filter->add(item, budget);
   if (is_new || has_effect(outcome)) {
-    notify_added(ctx, key, is_new, has_effect(outcome));
-    journal_added(ctx, key, *filter, is_new, ctx.args.subspan(2), {&outcome, 1});
+    commit_added(ctx, key, *filter, is_new, ctx.args.subspan(2), {&outcome, 1});
   }
   finish_add(ctx, *filter);
   reply_outcome(ctx, outcome, budget);
@@ -155,11 +153,9 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   }
   const FilterBudget budget(ctx, *filter);
   const auto outcomes = add_batch(ctx, *filter, early.for_filter(*filter), budget);
-  const bool any_added = std::ranges::any_of(outcomes, core::bloom::has_effect);
-  if (is_new || any_added) {
-    notify_added(ctx, key, is_new, any_added);
+  if (is_new || std::ranges::any_of(outcomes, core::bloom::has_effect)) {
+    commit_added(ctx, key, *filter, is_new, items, outcomes);
     if (is_new && request != nullptr) notify_key_expires(ctx, key, *request);
-    journal_added(ctx, key, *filter, is_new, items, outcomes);
   }
   finish_add(ctx, *filter);
   lock.unlock();

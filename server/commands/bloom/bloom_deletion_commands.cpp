@@ -52,8 +52,7 @@ void delete_items(Context& ctx) {
       filter->remove_many(batch.hashes(), outcomes);
       removals = outcomes;
       if (std::ranges::find(removals, Removal::kGone) != removals.end()) {
-        ctx.changed(key, KeyEvent::kBloomDelete);
-        journal_deleted(ctx, key, items, removals);
+        commit_deleted(ctx, key, items, removals);
       }
       free_dropped(ctx, *filter);
     }

@@ -109,9 +109,9 @@ std::vector<std::string_view>& words_of_thread() {
   return words;
 }
 
-void journal_words(const Context& ctx, std::vector<std::string_view>& words) {
+void journal_words(Context& ctx, std::vector<std::string_view>& words) {
   constexpr size_t kKeptWords = 16384;
-  ctx.journal(words);
+  ctx.journal(Arguments(words));
   if (words.capacity() > kKeptWords) core::release_storage(words);
 }
 
@@ -121,7 +121,7 @@ int64_t expiry_of(const Context& ctx, const KeyRef& key) {
 }
 
 // RedisBloom and valkey-bloom have no option for an expiry, so PEXPIREAT is journalled.
-void journal_expiry(const Context& ctx, const KeyRef& key) {
+void journal_expiry(Context& ctx, const KeyRef& key) {
   const int64_t expires_at_ms = expiry_of(ctx, key);
   if (expires_at_ms == core::keyspace::kNoExpiry) return;
   ctx.journal({"PEXPIREAT", key.name, Decimal(expires_at_ms).text()});
@@ -146,7 +146,7 @@ struct AddedItems {
   }
 };
 
-void journal_items(const Context& ctx, const KeyRef& key, const AddedItems& added) {
+void journal_items(Context& ctx, const KeyRef& key, const AddedItems& added) {
   auto& words = words_of_thread();
   append(words, {added.count == 1 ? "BF.ADD" : "BF.MADD", key.name});
   added.append_to(words);
@@ -156,16 +156,16 @@ void journal_items(const Context& ctx, const KeyRef& key, const AddedItems& adde
 // If BF.RESERVE or BF.INSERT omits a setting, RedisBloom takes it from its own configuration. The
 // releases of RedisBloom also have different limits on rates and capacities. So the filter's header
 // is journalled, which contains all settings.
-void journal_made_for_redisbloom(const Context& ctx, const KeyRef& key,
-                                 const ScalableFilter& filter, const AddedItems& added) {
+void journal_made_for_redisbloom(Context& ctx, const KeyRef& key, const ScalableFilter& filter,
+                                 const AddedItems& added) {
   const std::string header = persistence::encode_empty_chunk_header(filter);
   ctx.journal({"BF.LOADCHUNK", key.name, "1", header});
   if (added.count > 0) journal_items(ctx, key, added);
   journal_expiry(ctx, key);
 }
 
-void journal_made_in_one_command(const Context& ctx, const KeyRef& key,
-                                 const ScalableFilter& filter, const AddedItems& added) {
+void journal_made_in_one_command(Context& ctx, const KeyRef& key, const ScalableFilter& filter,
+                                 const AddedItems& added) {
   const bool is_valkeys = filter.layout() == ValkeyBloomLayout::kId;
   const SettingWords settings(filter, expiry_of(ctx, key));
   auto& words = words_of_thread();
@@ -183,7 +183,7 @@ void journal_made_in_one_command(const Context& ctx, const KeyRef& key,
 }
 
 // Journals the creation of a filter, its first items and its expiry as one group.
-void journal_made(const Context& ctx, const KeyRef& key, const ScalableFilter& filter,
+void journal_made(Context& ctx, const KeyRef& key, const ScalableFilter& filter,
                   const AddedItems& added = {}) {
   if (!core::bloom::layout_row(filter.layout()).is_foreign) {
     return journal_made_in_one_command(ctx, key, filter, added);
@@ -217,22 +217,27 @@ bool has_foreign_words(const ScalableFilter& filter) {
 
 }  // namespace
 
-void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilter& filter) {
+void commit_reserved(Context& ctx, const KeyRef& key, const ScalableFilter& filter) {
+  ctx.mark_changed(ctx.database(), key, KeyEvent::kBloomReserve);
   if (ctx.is_journal_active()) journal_made(ctx, key, filter);
 }
 
-void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& filter, bool is_new,
-                   Arguments items, std::span<const AddOutcome> outcomes) {
+void commit_added(Context& ctx, const KeyRef& key, const ScalableFilter& filter, bool is_new,
+                  Arguments items, std::span<const AddOutcome> outcomes) {
+  const bool any_added = !is_new || std::ranges::any_of(outcomes, core::bloom::has_effect);
+  ctx.mark_changed(ctx.database(), key, any_added ? KeyEvent::kBloomAdd : KeyEvent::kBloomReserve);
+  // As in valkey-bloom, the event of the add comes before the event of the filter's creation.
+  if (is_new && any_added) ctx.notify(KeyEvent::kBloomReserve, ctx.database(), key);
   if (!ctx.is_journal_active()) return;
   const AddedItems added(items, outcomes);
   if (is_new) return journal_made(ctx, key, filter, added);
-  if (added.count == 0) return;
   // A single item is journalled directly, without the argument buffer, because this is faster.
   if (outcomes.size() == 1) return ctx.journal({"BF.ADD", key.name, items[0]});
   journal_items(ctx, key, added);
 }
 
-void journal_cleared(const Context& ctx, const KeyRef& key, const ScalableFilter& filter) {
+void commit_cleared(Context& ctx, const KeyRef& key, const ScalableFilter& filter) {
+  ctx.mark_changed(ctx.database(), key, KeyEvent::kBloomClear);
   if (!ctx.is_journal_active()) return;
   if (!has_foreign_words(filter)) {
     announce_own_words(ctx, filter);
@@ -251,8 +256,9 @@ void announce_copy(const Context& ctx, const ScalableFilter& filter) {
   if (filter.layout() == RedisBloomLayout::kId) ++ctx.environment.state.own_words;
 }
 
-void journal_deleted(const Context& ctx, const KeyRef& key, Arguments items,
-                     std::span<const Removal> removals) {
+void commit_deleted(Context& ctx, const KeyRef& key, Arguments items,
+                    std::span<const Removal> removals) {
+  ctx.mark_changed(ctx.database(), key, KeyEvent::kBloomDelete);
   if (!ctx.is_journal_active()) return;
   auto& words = words_of_thread();
   append(words, {"BF.DEL", key.name});

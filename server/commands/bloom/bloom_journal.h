@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes the effects of BF.* commands to the journal. A new filter is journalled with all its
-// settings, so that replay does not depend on the configuration. Only items that changed the filter
-// are listed. The journal creates a filter in another server's layout by a command of that server.
-// For RedisBloom this command is BF.LOADCHUNK with the header, for valkey-bloom BF.INSERT with
-// TIGHTENING and SEED.
+// Commits the changes of BF.* commands: the keyspace events and the effects in the journal. A new
+// filter is journalled with all its settings, so that replay does not depend on the configuration.
+// Only items that changed the filter are listed. The journal creates a filter in another server's
+// layout by a command of that server. For RedisBloom this command is BF.LOADCHUNK with the header,
+// for valkey-bloom BF.INSERT with TIGHTENING and SEED.
 //
 // Invariants: every listed item increased the filter's item count when it was added, so replay need
 // not look the item up (see ScalableFilter::replay_add).
@@ -20,17 +20,17 @@
 
 namespace server {
 
-void journal_reserved(const Context& ctx, const KeyRef& key,
-                      const core::bloom::ScalableFilter& filter);
+// Commits a new filter without items.
+void commit_reserved(Context& ctx, const KeyRef& key, const core::bloom::ScalableFilter& filter);
 
-// Journals added items. `outcomes` may be shorter than `items`: items without an outcome were not
-// tried.
-void journal_added(const Context& ctx, const KeyRef& key, const core::bloom::ScalableFilter& filter,
-                   bool is_new, Arguments items, std::span<const core::bloom::AddOutcome> outcomes);
+// Commits added items, and the filter itself if it is new. `outcomes` may be shorter than `items`:
+// items without an outcome were not tried. REQUIRES: the filter is new, or an outcome has an
+// effect.
+void commit_added(Context& ctx, const KeyRef& key, const core::bloom::ScalableFilter& filter,
+                  bool is_new, Arguments items, std::span<const core::bloom::AddOutcome> outcomes);
 
-// Journals BF.CLEAR. `filter` is the empty filter that replaces the old one.
-void journal_cleared(const Context& ctx, const KeyRef& key,
-                     const core::bloom::ScalableFilter& filter);
+// Commits BF.CLEAR. `filter` is the empty filter that replaces the old one.
+void commit_cleared(Context& ctx, const KeyRef& key, const core::bloom::ScalableFilter& filter);
 
 // Must be called before the journal gets a command that only Bloomery can execute on this filter.
 // If the filter has the layout of RedisBloom or valkey-bloom, the leader then disconnects the
@@ -41,9 +41,9 @@ void announce_own_words(const Context& ctx, const core::bloom::ScalableFilter& f
 // the layout of RedisBloom, the leader then disconnects its foreign replicas.
 void announce_copy(const Context& ctx, const core::bloom::ScalableFilter& filter);
 
-// Journals deleted items. An item that is present but cannot be deleted leaves the filter
-// unchanged, so it is not journalled.
-void journal_deleted(const Context& ctx, const KeyRef& key, Arguments items,
-                     std::span<const core::bloom::Removal> removals);
+// Commits deleted items. An item that is present but cannot be deleted leaves the filter
+// unchanged, so it is not journalled. REQUIRES: at least one item was deleted.
+void commit_deleted(Context& ctx, const KeyRef& key, Arguments items,
+                    std::span<const core::bloom::Removal> removals);
 
 }  // namespace server

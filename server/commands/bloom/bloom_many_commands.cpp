@@ -234,10 +234,8 @@ void add_to_key(Context& ctx, const KeyRef& key, Arguments items, ManyHashes& ha
   if (filter == nullptr || (!is_new && !prepare_add(ctx, key, *filter))) return;
   const FilterBudget budget(ctx, *filter);
   const auto outcomes = add_batch(ctx, *filter, hashes.for_filter(*filter), budget);
-  const bool any_added = std::ranges::any_of(outcomes, core::bloom::has_effect);
-  if (is_new || any_added) {
-    notify_added(ctx, key, is_new, any_added);
-    journal_added(ctx, key, *filter, is_new, items, outcomes);
+  if (is_new || std::ranges::any_of(outcomes, core::bloom::has_effect)) {
+    commit_added(ctx, key, *filter, is_new, items, outcomes);
   }
   finish_add(ctx, *filter);
   ctx.reply.array(outcomes.size());

@@ -128,7 +128,7 @@ void merge(Context& ctx) {
   announce_own_words(ctx, **merged);
   EntryPtr replaced = put_filter(ctx, key, inputs->destination, std::move(*merged));
   if (replaced == nullptr) ctx.notify(KeyEvent::kNew, ctx.database(), key);
-  ctx.changed(key, KeyEvent::kBloomMerge);
+  ctx.commit(key, KeyEvent::kBloomMerge);
   lock.unlock();
   ctx.environment.reclaimer.drop(std::move(replaced));
   ctx.reply.ok();
@@ -146,8 +146,7 @@ void clear(Context& ctx) {
   if (empty == nullptr) return ctx.reply.error(kOutOfMemory);
   const ScalableFilter& emptied = *empty;
   EntryPtr replaced = put_filter(ctx, key, ctx.find(key), std::move(empty));
-  ctx.changed(key, KeyEvent::kBloomClear);
-  journal_cleared(ctx, key, emptied);
+  commit_cleared(ctx, key, emptied);
   lock.unlock();
   ctx.environment.reclaimer.drop(std::move(replaced));
   ctx.reply.ok();

@@ -41,7 +41,9 @@ bool rotate_before_add(Context& ctx, const KeyRef& key, ScalableFilter& filter) 
     ctx.reply.error("ERR problem inserting into filter");
     return false;
   }
-  if (filter.window()->newest().ordinal != newest) ctx.changed(key, KeyEvent::kBloomRotation);
+  if (filter.window()->newest().ordinal != newest) {
+    commit_journalled(ctx, key, KeyEvent::kBloomRotation);
+  }
   // The filter is empty, so its key may be missing in the schedule of rotations. The add that
   // follows gives it items, so the key is recorded there.
   if (!persistence::has_rotations(filter)) {
@@ -82,8 +84,10 @@ void rotate(Context& ctx) {
     return ctx.reply.error("ERR the window cannot turn");
   }
   free_dropped(ctx, *filter);
-  if (filter->window()->newest().ordinal != newest) ctx.changed(key, KeyEvent::kBloomRotation);
   journal_command(ctx);
+  if (filter->window()->newest().ordinal != newest) {
+    commit_journalled(ctx, key, KeyEvent::kBloomRotation);
+  }
   ctx.reply.ok();
 }
 

@@ -110,15 +110,16 @@ void set_use(const Context& ctx, const RestoreOptions& options, Entry& entry) {
   entry.set_use_bits(use.bits());
 }
 
-void journal_restore(const Context& ctx, const RestoreOptions& options, int64_t expires_at_ms) {
+void commit_restore(Context& ctx, const KeyRef& key, const RestoreOptions& options,
+                    int64_t expires_at_ms) {
   const int64_t at_ms = expires_at_ms == core::keyspace::kNoExpiry ? 0 : expires_at_ms;
   const Decimal at_text(at_ms);
   std::string scratch;
   const std::string_view payload = persistence::widely_readable_dump(ctx.args[3], scratch);
-  std::vector<std::string_view> arguments = {"RESTORE", ctx.args[1], at_text.text(), payload};
+  std::vector<std::string_view> arguments = {"RESTORE", key.name, at_text.text(), payload};
   arguments.insert(arguments.end(), ctx.args.begin() + 4, ctx.args.end());
   if (!options.absolute) arguments.push_back("ABSTTL");
-  ctx.journal(arguments);
+  ctx.commit(key, KeyEvent::kRestore, Arguments(arguments));
 }
 
 // Stores the restored entry. If its expiry has already passed, only deletes the key's old entry.
@@ -139,12 +140,10 @@ std::optional<EntryPtr> put_restored(Context& ctx, const KeyRef& key, EntryPtr& 
   }
   if (is_over) {
     if (!exists) return old;
-    ctx.changed(key, KeyEvent::kDel);
-    ctx.journal({"DEL", key.name});
+    ctx.commit(key, KeyEvent::kDel, {"DEL", key.name});
   } else {
     ctx.notify(KeyEvent::kNew, ctx.database(), key);
-    ctx.changed(key, KeyEvent::kRestore);
-    journal_restore(ctx, options, expires_at_ms);
+    commit_restore(ctx, key, options, expires_at_ms);
   }
   return old;
 }

@@ -81,13 +81,12 @@ EntryPtr apply_expiry(Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
   // entry is deleted here.
   if (is_over) {
     removed = ctx.keyspace().erase(ctx.database(), key);
-    ctx.journal({"DEL", key.name});
+    ctx.commit(key, KeyEvent::kDel, {"DEL", key.name});
   } else {
     Entry* entry = ctx.keyspace().find_any(ctx.database(), key);
     ctx.keyspace().set_expiry(ctx.database(), key, *entry, expires_at_ms);
-    ctx.journal({"PEXPIREAT", key.name, Decimal(expires_at_ms).text()});
+    ctx.commit(key, KeyEvent::kExpire, {"PEXPIREAT", key.name, Decimal(expires_at_ms).text()});
   }
-  ctx.changed(key, is_over ? KeyEvent::kDel : KeyEvent::kExpire);
   return removed;
 }
 
@@ -172,7 +171,7 @@ void persist(Context& ctx) {
   Entry* entry = ctx.find(key);
   if (entry == nullptr || !entry->has_expiry()) return ctx.reply.integer(0);
   ctx.keyspace().set_expiry(ctx.database(), key, *entry, core::keyspace::kNoExpiry);
-  ctx.changed(key, KeyEvent::kPersist);
+  ctx.commit(key, KeyEvent::kPersist);
   ctx.reply.integer(1);
 }
 

@@ -31,7 +31,7 @@ void remove(Context& ctx) {
         continue;
       EntryPtr entry = ctx.keyspace().erase(ctx.database(), key);
       if (entry->is_heavy()) heavy.push_back(std::move(entry));
-      ctx.changed(key, KeyEvent::kDel);
+      ctx.commit(key, KeyEvent::kDel);
       ++removed;
     }
   }
@@ -90,8 +90,8 @@ void rename_key(Context& ctx, IfTaken if_taken) {
   if (taken && if_taken == IfTaken::kRefuse) return answer(false);
   EntryPtr replaced = ctx.keyspace().rename(ctx.database(), from, to);
   ctx.notify(KeyEvent::kNew, ctx.database(), to);
-  ctx.changed(from, KeyEvent::kRenameFrom);
-  ctx.changed(to, KeyEvent::kRenameTo);
+  ctx.commit(from, KeyEvent::kRenameFrom);
+  ctx.commit(to, KeyEvent::kRenameTo);
   lock.unlock();
   ctx.environment.reclaimer.drop(std::move(replaced));
   answer(true);
@@ -167,7 +167,7 @@ void copy(Context& ctx) {
   if (made->is_filter()) announce_copy(ctx, made->filter());
   EntryPtr replaced = ctx.keyspace().put(options->database, to, std::move(made));
   ctx.notify(KeyEvent::kNew, options->database, to);
-  ctx.changed(options->database, to, KeyEvent::kCopyTo);
+  commit_in(ctx, options->database, to, KeyEvent::kCopyTo);
   lock.unlock();
   ctx.environment.reclaimer.drop(std::move(replaced));
   ctx.reply.integer(1);
@@ -189,8 +189,8 @@ void move(Context& ctx) {
   // tables.
   ctx.keyspace().put(*target, key, ctx.keyspace().erase(ctx.database(), key));
   ctx.notify(KeyEvent::kNew, *target, key);
-  ctx.changed(key, KeyEvent::kMoveFrom);
-  ctx.changed(*target, key, KeyEvent::kMoveTo);
+  ctx.commit(key, KeyEvent::kMoveFrom);
+  commit_in(ctx, *target, key, KeyEvent::kMoveTo);
   ctx.reply.integer(1);
 }
 

@@ -223,8 +223,7 @@ class AwaitedMigration final : public AwaitedReply {
         }
         if (keyspace().find_for_write(database_, ref, now_ms) == nullptr) continue;
         entry = keyspace().erase(database_, ref);
-        ctx.changed(database_, ref, KeyEvent::kDel);
-        ctx.journal({"DEL", key.name});
+        ctx.commit(ref, KeyEvent::kDel, {"DEL", key.name});
       }
       has_written_ = true;
       services_.reclaimer.drop(std::move(entry));

@@ -246,9 +246,8 @@ void debug_populate(Context& ctx) {
     if (ctx.find(key) != nullptr) continue;
     const std::string value = populated_value(i, size_bytes);
     if (!ctx.insert(key).set_string(value)) return ctx.reply.error(kOutOfMemory);
-    ctx.changed(key, KeyEvent::kSet);
     // Unlike in Redis, replicas also receive the keys that DEBUG POPULATE creates.
-    ctx.journal({"SET", name, value});
+    ctx.commit(key, KeyEvent::kSet, {"SET", name, value});
   }
   ctx.reply.ok();
 }

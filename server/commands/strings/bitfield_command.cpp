@@ -154,9 +154,9 @@ void run_all(Context& ctx, const FieldProgram& program) {
   // If every write overflows, the string may grow but gets no new value. As in Redis, WATCH does
   // not count this as a change.
   if (changed) {
-    ctx.changed(key, KeyEvent::kSetBit);
+    ctx.commit(key, KeyEvent::kSetBit);
   } else if (bits->grew) {
-    ctx.grew_only();
+    commit_growth(ctx, key);
   }
 }
 

@@ -33,7 +33,7 @@ void setbit(Context& ctx) {
   if (!bits) return;
   const bool value = bit == '1';
   const bool old = core::bitmap::set_bit(bits->bytes, *offset, value);
-  if (bits->grew || old != value) ctx.changed(key, KeyEvent::kSetBit);
+  if (bits->grew || old != value) ctx.commit(key, KeyEvent::kSetBit);
   ctx.reply.integer(old ? 1 : 0);
 }
 
@@ -222,6 +222,17 @@ bool find_sources(Context& ctx, Arguments names, BitSources& sources) {
   return true;
 }
 
+// Commits the result of BITOP. `result` is the stored entry, or null if the destination was
+// deleted. Redis 7 does not know all operations, so the effect of a newer one is a SET or a DEL.
+void commit_result(Context& ctx, const KeyRef& destination, const OperationName& operation,
+                   const Entry* result) {
+  const KeyEvent event = result == nullptr ? KeyEvent::kDel : KeyEvent::kSet;
+  if (operation.is_in_redis_7) return ctx.commit(destination, event);
+  if (result == nullptr) return ctx.commit(destination, event, {"DEL", destination.name});
+  IntegerText scratch;
+  ctx.commit(destination, event, {"SET", destination.name, result->text(scratch)});
+}
+
 /* BITOP AND | OR | XOR | NOT | DIFF | DIFF1 | ANDOR | ONE destkey key [key ...] */
 void bitop(Context& ctx) {
   const Arguments names = ctx.args.subspan(3);
@@ -244,16 +255,11 @@ void bitop(Context& ctx) {
     entry.touch(ctx.access_clock_s());
     if (replaced != nullptr) entry.set_use_bits(replaced->use_bits());
     entry.set_raw(std::move(*result));
-    if (!operation->is_in_redis_7) {
-      IntegerText scratch;
-      journal_instead(ctx, {"SET", destination.name, entry.text(scratch)});
-    }
     if (replaced == nullptr) ctx.notify(KeyEvent::kNew, ctx.database(), destination);
-    ctx.changed(destination, KeyEvent::kSet);
+    commit_result(ctx, destination, *operation, &entry);
   } else if (replaced != nullptr) {
     // An empty result deletes the destination. If the destination is missing, nothing changes.
-    if (!operation->is_in_redis_7) journal_instead(ctx, {"DEL", destination.name});
-    ctx.changed(destination, KeyEvent::kDel);
+    commit_result(ctx, destination, *operation, nullptr);
   }
   lock.unlock();
   if (replaced != nullptr) ctx.environment.reclaimer.drop(std::move(replaced));

@@ -36,8 +36,7 @@ void delete_if(Context& ctx, const KeyRef& key, StripeLock& lock, bool goes) {
   EntryPtr gone;
   if (goes) {
     gone = ctx.keyspace().erase(ctx.database(), key);
-    ctx.changed(key, KeyEvent::kDel);
-    ctx.journal({"DEL", key.name});
+    ctx.commit(key, KeyEvent::kDel, {"DEL", key.name});
   }
   lock.unlock();
   if (gone != nullptr) ctx.environment.reclaimer.drop(std::move(gone));

@@ -45,7 +45,7 @@ void add(Context& ctx, int64_t delta) {
   }
   Entry& entry = *found == nullptr ? ctx.insert(key) : **found;
   entry.set_integer(sum);
-  ctx.changed(key, KeyEvent::kIncrBy);
+  ctx.commit(key, KeyEvent::kIncrBy);
   ctx.reply.integer(sum);
 }
 
@@ -98,9 +98,8 @@ void incrbyfloat(Context& ctx) {
       ctx.environment.reclaimer.drop(ctx.keyspace().erase(ctx.database(), key));
     return ctx.reply.error(kOutOfMemory);
   }
-  ctx.changed(key, KeyEvent::kIncrByFloat);
   // The sum is journalled, because another processor may round differently.
-  ctx.journal({"SET", key.name, text, "KEEPTTL"});
+  ctx.commit(key, KeyEvent::kIncrByFloat, {"SET", key.name, text, "KEEPTTL"});
   ctx.reply.bulk(text);
 }
 

@@ -51,8 +51,8 @@ std::optional<std::vector<NewValue>> prepare_values(const Context& ctx, Argument
   return values;
 }
 
-// Sets the keys in order. Returns false if memory runs out. The keys set until then keep their new
-// values.
+// Sets the keys in order, and journals one command for all keys. Returns false if memory runs out.
+// The keys set until then keep their new values.
 bool store_pairs(Context& ctx, std::vector<NewValue>& values) {
   std::vector<std::string_view> scratch;
   const Arguments words = original_words(ctx, scratch);
@@ -64,7 +64,7 @@ bool store_pairs(Context& ctx, std::vector<NewValue>& values) {
       return false;
     }
     ctx.keyspace().set_expiry(ctx.database(), key, *entry, core::keyspace::kNoExpiry);
-    ctx.changed(key, KeyEvent::kSet);
+    ctx.mark_changed(ctx.database(), key, KeyEvent::kSet);
   }
   ctx.journal(words);
   return true;
@@ -131,15 +131,6 @@ core::Result<MsetexRequest> parse_msetex(const Context& ctx) {
   return request;
 }
 
-// The pair is journalled as a SET, because every kind of server supports SET.
-void journal_pair(const Context& ctx, const MsetexRequest& request, size_t index) {
-  const std::string_view key = request.pairs[index];
-  const std::string_view text = request.pairs[index + 1];
-  if (request.ttl.kind == Ttl::kKeep) return ctx.journal({"SET", key, text, "KEEPTTL"});
-  if (!request.ttl.has_amount()) return ctx.journal({"SET", key, text});
-  ctx.journal({"SET", key, text, "PXAT", Decimal(request.expires_at_ms).text()});
-}
-
 // Sets the keys in order, with their expiry. Returns false if memory runs out. The keys set until
 // then keep their new values.
 bool store_expiring(Context& ctx, const MsetexRequest& request, std::vector<NewValue>& values) {
@@ -151,9 +142,7 @@ bool store_expiring(Context& ctx, const MsetexRequest& request, std::vector<NewV
     if (request.ttl.kind != Ttl::kKeep) {
       ctx.keyspace().set_expiry(ctx.database(), key, *entry, request.expires_at_ms);
     }
-    ctx.changed(key, KeyEvent::kSet);
-    if (request.ttl.has_amount()) ctx.notify(KeyEvent::kExpire, ctx.database(), key);
-    journal_pair(ctx, request, i);
+    commit_set(ctx, key, request.pairs[i + 1], request.ttl, request.expires_at_ms);
   }
   return true;
 }

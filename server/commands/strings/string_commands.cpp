@@ -52,13 +52,6 @@ core::Result<bool> allows_set(const SetOptions& options, const Entry* old) {
   return old == nullptr ? options.value.holds_for_missing_key() : options.value.holds_for(*old);
 }
 
-void journal_set(Context& ctx, std::string_view text, bool keeps_expiry, int64_t expires_at_ms) {
-  const std::string_view key = ctx.args[1];
-  if (keeps_expiry) return ctx.journal({"SET", key, text, "KEEPTTL"});
-  if (expires_at_ms == core::keyspace::kNoExpiry) return ctx.journal({"SET", key, text});
-  ctx.journal({"SET", key, text, "PXAT", Decimal(expires_at_ms).text()});
-}
-
 // Sets the key in argument 1. Returns true if the value was stored, false if the condition was not
 // met, and nullopt after an error reply. With options.get, replies with the old value.
 std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string_view text) {
@@ -92,9 +85,7 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
     // An expiry in the past is stored like any other. The next lookup deletes the key.
     ctx.keyspace().set_expiry(ctx.database(), key, *entry, expires_at_ms);
   }
-  ctx.changed(key, KeyEvent::kSet);
-  if (options.ttl.has_amount()) ctx.notify(KeyEvent::kExpire, ctx.database(), key);
-  journal_set(ctx, text, options.ttl.kind == Ttl::kKeep, expires_at_ms);
+  commit_set(ctx, key, text, options.ttl, expires_at_ms);
   return true;
 }
 
@@ -180,8 +171,7 @@ void getset(Context& ctx) {
 
 void remove(Context& ctx, const KeyRef& key) {
   ctx.environment.reclaimer.drop(ctx.keyspace().erase(ctx.database(), key));
-  ctx.changed(key, KeyEvent::kDel);
-  ctx.journal({"DEL", key.name});
+  ctx.commit(key, KeyEvent::kDel, {"DEL", key.name});
 }
 
 /* GETDEL key */
@@ -201,10 +191,10 @@ void change_expiry(Context& ctx, const KeyRef& key, const TtlOption& option, int
   if (absolute && at_ms <= ctx.now_ms) return remove(ctx, key);
   if (option.kind == Ttl::kPersist && !entry.has_expiry()) return;
   ctx.keyspace().set_expiry(ctx.database(), key, entry, at_ms);
-  const bool persists = option.kind == Ttl::kPersist;
-  ctx.changed(key, persists ? KeyEvent::kPersist : KeyEvent::kExpire);
-  if (persists) return ctx.journal({"PERSIST", key.name});
-  ctx.journal({"PEXPIREAT", key.name, Decimal(at_ms).text()});
+  if (option.kind == Ttl::kPersist) {
+    return ctx.commit(key, KeyEvent::kPersist, {"PERSIST", key.name});
+  }
+  ctx.commit(key, KeyEvent::kExpire, {"PEXPIREAT", key.name, Decimal(at_ms).text()});
 }
 
 /* GETEX key [EX s | PX ms | EXAT unix-s | PXAT unix-ms | PERSIST] */

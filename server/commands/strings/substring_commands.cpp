@@ -28,7 +28,7 @@ void append_to_nothing(Context& ctx, const KeyRef& key, std::string_view text) {
   NewValue value(text);
   const bool is_stored = value.prepare(ctx) && value.store(ctx, key, nullptr) != nullptr;
   if (!is_stored) return ctx.reply.error(kOutOfMemory);
-  ctx.changed(key, KeyEvent::kAppend);
+  ctx.commit(key, KeyEvent::kAppend);
   ctx.reply.integer(static_cast<int64_t>(text.size()));
 }
 
@@ -47,7 +47,7 @@ void append(Context& ctx) {
   if (!ctx.admission().memory_suffices(text.size())) return ctx.reply.error(kOutOfMemory);
   ByteBuffer& bytes = entry->make_raw();
   if (!bytes.append(text)) return ctx.reply.error(kOutOfMemory);
-  ctx.changed(key, KeyEvent::kAppend);
+  ctx.commit(key, KeyEvent::kAppend);
   ctx.reply.integer(static_cast<int64_t>(bytes.size()));
 }
 
@@ -120,7 +120,7 @@ void setrange(Context& ctx) {
   ByteBuffer* const bytes = grown_bytes(ctx, key, *entry, begin + text.size());
   if (bytes == nullptr) return ctx.reply.error(kOutOfMemory);
   std::memcpy(bytes->data() + begin, text.data(), text.size());
-  ctx.changed(key, KeyEvent::kSetRange);
+  ctx.commit(key, KeyEvent::kSetRange);
   ctx.reply.integer(static_cast<int64_t>(bytes->size()));
 }
 

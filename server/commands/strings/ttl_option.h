@@ -43,4 +43,16 @@ bool eat_ttl(protocol::ArgumentCursor& cursor, TtlOption& option);
 // not positive, or the expiry in milliseconds exceeds 64 bits.
 core::Result<int64_t> expiry_ms(const Context& ctx, const TtlOption& option);
 
+// Commits a string that was stored with the option, and publishes the event of the expiry. Every
+// kind of server supports SET, so the effect is a SET. REQUIRES: the key's exclusive lock.
+inline void commit_set(Context& ctx, const KeyRef& key, std::string_view text,
+                       const TtlOption& option, int64_t expires_at_ms) {
+  if (option.kind == Ttl::kKeep) {
+    return ctx.commit(key, KeyEvent::kSet, {"SET", key.name, text, "KEEPTTL"});
+  }
+  if (!option.has_amount()) return ctx.commit(key, KeyEvent::kSet, {"SET", key.name, text});
+  ctx.commit(key, KeyEvent::kSet, {"SET", key.name, text, "PXAT", Decimal(expires_at_ms).text()});
+  ctx.notify(KeyEvent::kExpire, ctx.database(), key);
+}
+
 }  // namespace server

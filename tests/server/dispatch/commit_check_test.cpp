@@ -12,7 +12,7 @@
 namespace server {
 namespace {
 
-// Tests that CommitCheck detects a change of a key that a handler has not journalled.
+// Tests that CommitCheck detects a change that a handler has not committed.
 class CommitCheckTest : public CommandTest {
  protected:
   // Runs `act` as if it were the handler of this command. Returns CommitCheck::is_committed()
@@ -54,12 +54,53 @@ TEST_F(CommitCheckTest, AnUnjournalledChangeIsFound) {
   }));
 }
 
+// The value does not change, so only the marked key shows that an effect is missing.
+TEST_F(CommitCheckTest, AMarkedKeyMustBeJournalled) {
+  run({"SET", "a", "1"});
+  const auto marks_only = [](Context& ctx) { ctx.commit(ctx.key(1), KeyEvent::kSet); };
+  EXPECT_FALSE(is_committed({"SET", "a", "1"}, marks_only)) << "SET journals effects";
+  EXPECT_TRUE(is_committed({"APPEND", "a", ""}, marks_only)) << "APPEND is journalled verbatim";
+  EXPECT_TRUE(is_committed({"SET", "a", "1"}, [](Context& ctx) {
+    ctx.commit(ctx.key(1), KeyEvent::kSet, {"SET", "a", "1"});
+  }));
+  EXPECT_FALSE(is_committed({"MSET", "a", "1", "b", "1"}, [](Context& ctx) {
+    ctx.commit(ctx.key(1), KeyEvent::kSet, {"SET", "a", "1"});
+    ctx.mark_changed(0, ctx.key(3), KeyEvent::kSet);
+  }));
+  client_->session->origin = CommandOrigin::kForeignJournal;
+  EXPECT_FALSE(is_committed({"SET", "a", "1"}, marks_only)) << "a replica has a journal, too";
+  journal_.set_active(false);
+  EXPECT_TRUE(is_committed({"SET", "a", "1"}, marks_only)) << "no journal";
+}
+
+TEST_F(CommitCheckTest, EachChangedKeyMustBeCommitted) {
+  run({"MSET", "a", "1", "b", "1"});
+  const auto renames = [&](Context&) {
+    keyspace_.erase(0, keyspace_.ref("a"));
+    ASSERT_TRUE(entry("b").set_string("2"));
+  };
+  EXPECT_FALSE(is_committed({"RENAME", "a", "b"}, [&](Context& ctx) {
+    renames(ctx);
+    ctx.commit(ctx.key(1), KeyEvent::kRenameFrom);
+  }));
+  run({"MSET", "a", "1", "b", "1"});
+  EXPECT_TRUE(is_committed({"RENAME", "a", "b"}, [&](Context& ctx) {
+    renames(ctx);
+    ctx.commit(ctx.key(1), KeyEvent::kRenameFrom);
+    ctx.commit(ctx.key(2), KeyEvent::kRenameTo);
+  }));
+  EXPECT_FALSE(is_committed({"SET", "b", "3"}, [&](Context& ctx) {
+    ASSERT_TRUE(entry("b").set_string("3"));
+    ctx.journal({"SET", "b", "3"});
+  })) << "watchers of the key get no notification";
+}
+
 TEST_F(CommitCheckTest, JournalledOrUnchangedKeysPass) {
   run({"SET", "a", "1"});
   EXPECT_TRUE(is_committed({"SET", "a", "2"}, [](Context&) {}));
   EXPECT_TRUE(is_committed({"APPEND", "a", "2"}, [&](Context& ctx) {
     ASSERT_TRUE(entry("a").set_string("2"));
-    ctx.changed(ctx.key(1), KeyEvent::kSet);
+    ctx.commit(ctx.key(1), KeyEvent::kSet);
   }));
   EXPECT_TRUE(is_committed({"SET", "a", "3"}, [&](Context&) {
     const persistence::Journal::Group group(journal_);
@@ -70,17 +111,34 @@ TEST_F(CommitCheckTest, JournalledOrUnchangedKeysPass) {
 
 TEST_F(CommitCheckTest, AHandlerThatForgetsEndsTheProcess) {
   run({"SET", "a", "1"});
-  const Command forgetful{
-      .name = "set", .flags = kWrite, .keys = one_key(kKeyRw), .handler = [](Context& ctx) {
-        ctx.keyspace().erase(0, ctx.keyspace().ref("a"));
-      }};
-  const RegisteredCommand command{.row = &forgetful, .subcommands = {}, .full_name = "set"};
-  EXPECT_DEATH(is_committed({"SET", "a", "2"},
-                            [&](Context& ctx) {
-                              ctx.command = &command;
-                              run_handler(ctx);
-                            }),
-               "set changed a key and journalled nothing");
+  const auto run_row = [&](const Command& row) {
+    const RegisteredCommand command{.row = &row, .subcommands = {}, .full_name = "set"};
+    is_committed({"SET", "a", "2"}, [&](Context& ctx) {
+      ctx.command = &command;
+      run_handler(ctx);
+    });
+  };
+  Command row{
+      .name = "set", .flags = kWrite, .keys = one_key(kKeyRw), .journalled = Journalled::kEffects};
+  row.handler = [](Context& ctx) { ctx.keyspace().erase(0, ctx.keyspace().ref("a")); };
+  EXPECT_DEATH(run_row(row), "set changed a key and did not commit the change");
+  row.handler = [](Context& ctx) { ctx.commit(ctx.key(1), KeyEvent::kSet); };
+  EXPECT_DEATH(run_row(row), "set changed a key and did not commit the change");
+}
+
+// EXEC runs each command as the dispatcher runs a command outside of a transaction.
+TEST_F(CommitCheckTest, AForgetfulCommandInExecEndsTheProcess) {
+  run({"SET", "a", "1"});
+  const Command row{.name = "set",
+                    .flags = kWrite,
+                    .keys = one_key(kKeyRw),
+                    .handler = [](Context& ctx) { ctx.commit(ctx.key(1), KeyEvent::kSet); },
+                    .journalled = Journalled::kEffects};
+  const RegisteredCommand command{.row = &row, .subcommands = {}, .full_name = "set"};
+  run({"MULTI"});
+  client_->session->transaction.queued_flags |= kWrite;
+  client_->session->transaction.queue.push_back({&command, {"SET", "a", "2"}});
+  EXPECT_DEATH(run({"EXEC"}), "set changed a key and did not commit the change");
 }
 
 }  // namespace
