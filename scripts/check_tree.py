@@ -121,6 +121,12 @@ LIMITS = re.compile(
     r"\b(max_bulk_bytes|bloom_memory_limit_bytes|UnlimitedMemory|kProtoMaxBulkLen"
     r"|kBloomMemoryUsageLimit|memory_?\.(fits|available_bytes|measure_available|over_limit))\b"
 )
+# Matches the steps of Context::commit(). In commands/, only these files may call a single step.
+COMMIT_STEPS = re.compile(r"\bctx\.(mark_changed|journal|journal_once|commits)\b")
+COMMIT_HELPERS = (
+    "server/commands/bloom/bloom_journal.cpp",
+    "server/commands/strings/multi_string_commands.cpp",
+)
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 # Matches the code before a `{` if this brace does not open a function body.
 NOT_A_FUNCTION = re.compile(
@@ -407,6 +413,18 @@ class Tree:
                     f"ctx.admission(), which knows the origin ({ADMISSION})",
                 )  # fmt: skip
 
+    def check_commits(self):
+        for path in self.sources:
+            if path.parts[:2] != ("server", "commands") or str(path) in COMMIT_HELPERS:
+                continue
+            code = strip_code(self.texts[path])
+            for found in COMMIT_STEPS.finditer(code):
+                self.complain(
+                    path, code.count("\n", 0, found.start()) + 1,
+                    f"`{found[0]}` is one step of a commit; ctx.commit(key, event, effect) does "
+                    "all of them",
+                )  # fmt: skip
+
     def check_error_texts(self):
         product = {path: self.texts[path] for path in self._product_sources()}
         tests = {path: self.texts[path] for path in self.sources if path.parts[0] == "tests"}
@@ -615,6 +633,7 @@ def main(arguments=None):
     tree.check_luck()
     tree.check_emptied()
     tree.check_limits()
+    tree.check_commits()
     tree.check_error_texts()
     tree.check_tests()
     tree.check_folders()

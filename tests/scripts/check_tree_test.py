@@ -334,6 +334,13 @@ class CheckTreeTest(unittest.TestCase):
             text = SPDX + "void f() {\n  g();\n  " + line + "\n}\n"
             self.assert_accepted({"core/a.cpp": text})
 
+    def test_handlers_commit_changes_in_one_call(self):
+        for step in ("ctx.mark_changed(key, KeyEvent::kSet);", 'ctx.journal({"DEL", key.name});'):
+            text = SPDX + f"void f(Context& ctx) {{ {step} }}\n"
+            self.assert_refused({"server/commands/a.cpp": text}, r"cpp:2: .* ctx.commit\(key")
+            self.assert_accepted({"server/dispatch/a.cpp": text})
+        self.assert_accepted({"server/commands/a.cpp": SPDX + "void f() { ctx.commit(key, e); }\n"})
+
     def test_only_admission_may_read_limits(self):
         for call in ("config.max_bulk_bytes()", "services.memory.fits(1)", "memory_.over_limit()"):
             text = SPDX + f"bool a = {call};\n"
