@@ -78,7 +78,7 @@ void reset(Context& ctx) {
 /* SELECT index */
 void select(Context& ctx) {
   const auto index = parse_database_index(ctx.args[1], ctx.keyspace().database_count());
-  const bool is_another = index ? *index != 0 : index.error().message == kNotADatabase;
+  const bool is_another = index ? *index != 0 : index.error().code == core::ErrorCode::kOutOfRange;
   if (is_another && ctx.has_one_database()) {
     return ctx.reply.error(not_in_cluster("SELECT"));
   }

@@ -65,11 +65,8 @@ void flushall(Context& ctx) {
   flush(ctx, [&] { return ctx.keyspace().flush_all(); });
 }
 
-// Returns the error text for an index: `not_a_number` if the index is not a number, kNotADatabase
-// if no database has this index. Returns an empty text for a valid index.
-std::string_view swap_fault(const core::Result<unsigned>& index, std::string_view not_a_number) {
-  if (index) return {};
-  return index.error().message == kNotADatabase ? kNotADatabase : not_a_number;
+bool is_out_of_range(const core::Result<unsigned>& index) {
+  return !index && index.error().code == core::ErrorCode::kOutOfRange;
 }
 
 /* SWAPDB index1 index2 */
@@ -80,13 +77,11 @@ void swapdb(Context& ctx) {
   const unsigned count = ctx.keyspace().database_count();
   const auto first = parse_database_index(ctx.args[1], count);
   const auto second = parse_database_index(ctx.args[2], count);
-  const std::string_view first_fault = swap_fault(first, "ERR invalid first DB index");
-  const std::string_view second_fault = swap_fault(second, "ERR invalid second DB index");
   // The error for an index that is not a number takes precedence over the error for an index out of
   // range.
-  if (!first && first_fault != kNotADatabase) return ctx.reply.error(first_fault);
-  if (!second) return ctx.reply.error(second_fault);
-  if (!first) return ctx.reply.error(first_fault);
+  if (!first && !is_out_of_range(first)) return ctx.reply.error("ERR invalid first DB index");
+  if (!second && !is_out_of_range(second)) return ctx.reply.error("ERR invalid second DB index");
+  if (!first || !second) return ctx.reply.error(kNotADatabase);
   {
     const auto lock = ctx.lock_everything();
     ctx.keyspace().swap(*first, *second, ctx.now_ms);

@@ -26,15 +26,17 @@ inline std::string not_in_cluster(std::string_view command) {
   return "ERR " + std::string(command) + " is not allowed in cluster mode";
 }
 
-// Parses a database number. Errors: the text is not an integer, or no such database exists. An
-// integer beyond 32 bits gets a separate error text.
+// Parses a database number. Errors: the text is not an integer of 32 bits; no such database exists,
+// with the code kOutOfRange.
 inline core::Result<unsigned> parse_database_index(std::string_view text, unsigned count) {
   const auto index = core::parse_int64(text);
   if (!index) return core::Error{std::string(protocol::kNotAnInteger)};
   if (*index < std::numeric_limits<int>::min() || *index > std::numeric_limits<int>::max()) {
     return core::Error{std::string(kDatabaseIndexRange)};
   }
-  if (*index < 0 || *index >= int64_t{count}) return core::Error{std::string(kNotADatabase)};
+  if (*index < 0 || *index >= int64_t{count}) {
+    return core::Error{std::string(kNotADatabase), core::ErrorCode::kOutOfRange};
+  }
   return static_cast<unsigned>(*index);
 }
 
