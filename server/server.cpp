@@ -418,6 +418,7 @@ void Server::recover() {
     return std::make_unique<CommandReplayer>(parts.services, origin, &parts.statistics.stream(),
                                              std::move(leader));
   });
+  parts.services.state.ready_us = parts.services.clock.monotonic_us();
   parts.durability.availability.end(Availability::kLoading);
   parts.clustering.start();
   log_notice("{}", startup_banner(config_, parts.durability.loader().figures(), parts.keyspace));

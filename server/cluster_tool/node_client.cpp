@@ -137,7 +137,10 @@ core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& acces
   facts.in_cluster_mode = info_field(info->text, "cluster_enabled") == "1";
   facts.role = info_field(info->text, "role");
   facts.offset = number_field(info->text, "master_repl_offset");
-  facts.uptime_s = number_field(info->text, "uptime_in_seconds");
+  // Servers of earlier versions do not have the field seconds_since_ready.
+  const bool has_field = !info_field(info->text, "seconds_since_ready").empty();
+  facts.since_ready_s =
+      number_field(info->text, has_field ? "seconds_since_ready" : "uptime_in_seconds");
   facts.version = info_field(info->text, "bloomery_version");
   facts.is_loading = info_field(info->text, "loading") == "1";
   facts.log_works = info_field(info->text, "aof_last_write_status") != "err";

@@ -71,7 +71,7 @@ struct NodeFacts {
 
   // The state of etcd's topology as the server sees it: "ok", "absent", "older" or "invalid".
   std::string topology_state = {};
-  int64_t uptime_s = 0;
+  int64_t since_ready_s = 0;  // time since the server had loaded its data at its start
   bool log_works = true;  // false if the append log cannot be written, so the server refuses writes
   std::string version = {};  // version of the server's program
 

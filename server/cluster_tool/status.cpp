@@ -18,8 +18,8 @@ namespace json = boost::json;
 
 constexpr size_t kColumns = 8;
 // The time that clients need to reconnect to a server that was restarted. For example, valkey-glide
-// waits up to 1.9 s between two attempts. A server that has run for less than this time counts as
-// starting. If it took over, clients that have not reconnected yet would get errors.
+// waits up to 1.9 s between two attempts. A server that has served for less than this time counts
+// as starting. If it took over, clients that have not reconnected yet would get errors.
 constexpr int64_t kReconnectS = 2;
 using Row = std::array<std::string, kColumns>;
 
@@ -70,7 +70,7 @@ std::string_view state_of(const MemberLine& line) {
   if (!line.facts->log_works) return "refuses writes";
   if (line.leads) return line.facts->cluster_state == "fail" ? "no permit" : "ok";
   if (!line.facts->link_is_up) return "link down";
-  if (line.facts->uptime_s < kReconnectS) return "starting";
+  if (line.facts->since_ready_s < kReconnectS) return "starting";
   return line.in_sync ? "in sync" : "not in sync";
 }
 

@@ -93,6 +93,8 @@ struct ServerState {
   // True while a child process may still read arrays that it shares with this process. If a thread
   // that holds a stripe lock reads false, the value stays false until the lock is released.
   std::atomic<bool> may_have_child{false};
+  // Monotonic time at which the server had loaded its data and became ready; 0 before.
+  std::atomic<int64_t> ready_us{0};
   // True if expired keys are deleted in the background. DEBUG SET-ACTIVE-EXPIRE sets the flag.
   std::atomic<bool> expires_actively{true};
   // True if the periodic tasks are paused. DEBUG PAUSE-CRON sets the flag.

@@ -89,6 +89,9 @@ void write_server(const Source& source, Lines& lines) {
   lines.field("server_time_usec", services.clock.wall_us());
   lines.field("uptime_in_seconds", uptime_s);
   lines.field("uptime_in_days", uptime_s / kSecondsPerDay);
+  const int64_t ready_us = services.state.ready_us;
+  const int64_t since_ready_us = ready_us == 0 ? 0 : services.clock.monotonic_us() - ready_us;
+  lines.field("seconds_since_ready", since_ready_us / core::kSecondUs);
   lines.field("hz", services.config.hz());
   lines.field("configured_hz", services.config.hz());
   // As in Redis, lru_clock is the lowest 24 bits of the time in seconds.

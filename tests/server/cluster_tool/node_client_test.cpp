@@ -99,6 +99,17 @@ TEST(NodeClientTest, ServerWithoutAClusterSendsInfoOnly) {
   EXPECT_EQ(facts->role, "master");
 }
 
+TEST(NodeClientTest, TimeOfLoadingIsNoTimeOfService) {
+  const auto since_ready_s = [](const std::string& info) {
+    const OneReply server("$" + std::to_string(info.size()) + "\r\n" + info + "\r\n");
+    const auto facts = ask_node(server.address(), {});
+    EXPECT_TRUE(facts);
+    return facts ? facts->since_ready_s : -1;
+  };
+  EXPECT_EQ(since_ready_s("uptime_in_seconds:60\r\nseconds_since_ready:1\r\n"), 1);
+  EXPECT_EQ(since_ready_s("uptime_in_seconds:60\r\n"), 60) << "an older server";
+}
+
 // A server that loads its data answers LOADING to all commands except INFO.
 TEST(NodeClientTest, LoadingServerIsAskedNothingElse) {
   const std::string info =

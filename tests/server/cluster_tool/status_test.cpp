@@ -16,7 +16,7 @@ ClusterStatus sample_status() {
   leader.cluster_state = "ok";
   leader.offset = 100;
   leader.keys = 7;
-  leader.uptime_s = 60;
+  leader.since_ready_s = 60;
   leader.version = "1.0.0";
   leader.failovers = {2, 1, 0};
   leader.permit_lapses = 3;
@@ -70,7 +70,7 @@ TEST(StatusTest, ServersThatKeepANewerTopologyAreCounted) {
 TEST(StatusTest, ServersSayThemselvesThatTheyAreNotReady) {
   ClusterStatus status = sample_status();
   // The server has restarted so recently that its clients may not have reconnected yet.
-  status.facts[1]->uptime_s = 1;
+  status.facts[1]->since_ready_s = 1;
   EXPECT_NE(status_table(status).find("replica  starting"), std::string::npos);
   status.facts[1]->link_is_up = false;
   EXPECT_NE(status_table(status).find("replica  link down"), std::string::npos);

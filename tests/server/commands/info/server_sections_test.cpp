@@ -6,6 +6,7 @@
 
 #include "server/base/config/config.h"
 #include "server/base/process/build_info.h"
+#include "server/base/process/server_state.h"
 #include "server/session/session.h"
 #include "tests/support/info_test.h"
 #include "tests/support/set_option.h"
@@ -36,6 +37,14 @@ TEST_F(ServerSectionsTest, UptimeIsWholeSecondsAndDays) {
   advance_ms(int64_t{2} * 86'400'000 + 5'999);
   EXPECT_EQ(field("server", "uptime_in_seconds"), "172805");
   EXPECT_EQ(field("server", "uptime_in_days"), "2");
+}
+
+TEST_F(ServerSectionsTest, SecondsSinceReadyOmitTheLoading) {
+  advance_ms(60'000);
+  EXPECT_EQ(field("server", "seconds_since_ready"), "0") << "the server is still loading";
+  state_.ready_us = clock_.monotonic_us();
+  advance_ms(5'999);
+  EXPECT_EQ(field("server", "seconds_since_ready"), "5");
 }
 
 TEST_F(ServerSectionsTest, AClockThatIsSetBackShowsNoNegativeUptime) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/cluster/election/node_file.h"
+#include "server/cluster/election/succession.h"
 #include "server/commands/replication/cluster_commands.h"
 #include "tests/server/cluster/election/fake_member_queue.h"
 #include "tests/support/command_test.h"
@@ -57,7 +58,7 @@ TEST_F(ClusterxCommandsTest, TellsItsOffset) {
   be('b');
   EXPECT_EQ(ask({"CLUSTERX", "OFFSET", "s1"}), "+7 1000\r\n");
   EXPECT_EQ(ask({"CLUSTERX", "RESIGNED", "s1", "7"}), "") << "answers once it serves";
-  queue_->now_us += 1'000'000;
+  queue_->now_us += cluster::Succession::kAnswerUs;
   queue_->run();
   EXPECT_THAT(client_->try_answer(), testing::StartsWith("-NO "));
   EXPECT_THAT(ask({"CLUSTERX", "HANDOVER", "s1", id_of('b')}), testing::StartsWith("-ERR "));
