@@ -21,7 +21,7 @@ namespace core {
 enum class ErrorCode : uint8_t {
   kOther,        // no caller distinguishes the reason
   kOutOfMemory,  // memory is short, or a limit on memory is reached
-  kOutOfRange,   // no database has this number
+  kOutOfRange,   // a number is outside its range, such as the number of a database
   kDamaged,      // the input cannot be read, or its bytes do not have the expected form
   kUnsupported,  // the input is sound, but this server has no such values
   kMisrouted,    // this server does not serve the keys of the command

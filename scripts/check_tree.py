@@ -387,43 +387,39 @@ class Tree:
                     if found := pattern.search(line):
                         self.complain(path, number, f"`{found[0]}`: {cure}")
 
+    def complain_of_matches(self, path, pattern, complaint, group=0):
+        """Complains about each match of the pattern in the code of a file, in the line where the
+        group begins.
+        """
+        code = strip_code(self.texts[path])
+        for found in pattern.finditer(code):
+            number = code.count("\n", 0, found.start(group)) + 1
+            self.complain(path, number, f"`{found[0].strip()}`{complaint}")
+
     def check_emptied(self):
+        complaint = (
+            " keeps the capacity of a string or vector: core::release_storage() gives it back, "
+            "clear() says that it is kept; for anything else name the type, as in `x = Type{};`"
+        )
         for path in self.sources:
-            if path.parts[0] not in PRODUCT_FOLDERS:
-                continue
-            code = strip_code(self.texts[path])
-            for found in EMPTIED.finditer(code):
-                self.complain(
-                    path, code.count("\n", 0, found.start(1)) + 1,
-                    f"`{found[0].strip()}` keeps the capacity of a string or vector: "
-                    "core::release_storage() gives it back, clear() says that it is kept; for "
-                    "anything else name the type, as in `x = Type{};`",
-                )  # fmt: skip
+            if path.parts[0] in PRODUCT_FOLDERS:
+                self.complain_of_matches(path, EMPTIED, complaint, group=1)
 
     def check_limits(self):
+        complaint = (
+            ": commands of a journal or a leader were admitted before; ask ctx.admission(), which "
+            f"knows the origin ({ADMISSION})"
+        )
         for path in self.sources:
             is_command = path.parts[0] == "server" and path.parts[1] in ("commands", "dispatch")
-            if not is_command or str(path.with_suffix(".h")) == ADMISSION:
-                continue
-            code = strip_code(self.texts[path])
-            for found in LIMITS.finditer(code):
-                self.complain(
-                    path, code.count("\n", 0, found.start()) + 1,
-                    f"`{found[0]}`: commands of a journal or a leader were admitted before; ask "
-                    f"ctx.admission(), which knows the origin ({ADMISSION})",
-                )  # fmt: skip
+            if is_command and str(path.with_suffix(".h")) != ADMISSION:
+                self.complain_of_matches(path, LIMITS, complaint)
 
     def check_commits(self):
+        complaint = " is one step of a commit; ctx.commit(key, event, effect) does all of them"
         for path in self.sources:
-            if path.parts[:2] != ("server", "commands") or str(path) in COMMIT_HELPERS:
-                continue
-            code = strip_code(self.texts[path])
-            for found in COMMIT_STEPS.finditer(code):
-                self.complain(
-                    path, code.count("\n", 0, found.start()) + 1,
-                    f"`{found[0]}` is one step of a commit; ctx.commit(key, event, effect) does "
-                    "all of them",
-                )  # fmt: skip
+            if path.parts[:2] == ("server", "commands") and str(path) not in COMMIT_HELPERS:
+                self.complain_of_matches(path, COMMIT_STEPS, complaint)
 
     def check_error_texts(self):
         product = {path: self.texts[path] for path in self._product_sources()}
