@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Tests the messages of a starting server: about files that it cannot open, cannot parse or
-removes, and about addresses that are in use.
+removes, and about addresses that are in use. Also tests how INFO counts the time of the start.
 """
 
 import pathlib
@@ -14,6 +14,7 @@ import unittest
 
 from harness import DEADLINE_S, SERVER, ServerTest, free_port
 from harness.preloads import process_faults
+from harness.replication import info
 from harness.resp import Connection, encode
 
 LOG = pathlib.Path("appendonlydir")
@@ -27,6 +28,21 @@ class StartTest(ServerTest):
 
     def start(self):
         return self.start_server("--appendonly", "yes", directory=self.directory)
+
+    def test_time_of_loading_is_no_time_of_service(self):
+        """Loads 300 keys with a delay of 10 ms each, so the server starts long before it is ready.
+        """
+        options = ("--appendonly", "no", "--enable-debug-command", "yes")
+        server = self.start_server(*options, directory=self.directory)
+        with server.connect() as connection:
+            connection.pipeline([("SET", f"key:{number}", "value") for number in range(300)])
+            self.assertEqual(connection.call("SAVE"), b"OK")
+        server.crash()
+        server = self.start_server(*options, "--key-load-delay", "10000", directory=self.directory)
+        with server.connect() as connection:
+            fields = info(connection, "server")
+        loaded_s = int(fields["uptime_in_seconds"]) - int(fields["seconds_since_ready"])
+        self.assertGreaterEqual(loaded_s, 1, "the time since the start includes the load")
 
     def make_log(self):
         """Creates an append log of three commands, each followed by a checksum line. Returns the
