@@ -39,7 +39,7 @@ FOLDER_UNITS_MAX = 20
 FOLDER_UNITS_MIN = 4
 CLASS_MEMBERS_MAX = 50
 CHAIN_FILES_MAX = 9
-PULLED_HEADERS_MAX = 30
+PULLED_HEADERS_MAX = 32
 # The file that lists the units without a test. These units are older than the rule that requires
 # tests. The list may only get shorter.
 UNTESTED_UNITS = "scripts/untested_units.txt"
@@ -125,6 +125,7 @@ LIMITS = re.compile(
 COMMIT_STEPS = re.compile(r"\bctx\.(mark_changed|journal|journal_once|commits)\b")
 COMMIT_HELPERS = (
     "server/commands/bloom/bloom_journal.cpp",
+    "server/commands/bloom/bloom_journal.h",
     "server/commands/strings/multi_string_commands.cpp",
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)

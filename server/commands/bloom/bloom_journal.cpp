@@ -222,18 +222,21 @@ void commit_reserved(Context& ctx, const KeyRef& key, const ScalableFilter& filt
   if (ctx.is_journal_active()) journal_made(ctx, key, filter);
 }
 
-void commit_added(Context& ctx, const KeyRef& key, const ScalableFilter& filter, bool is_new,
-                  Arguments items, std::span<const AddOutcome> outcomes) {
-  const bool any_added = !is_new || std::ranges::any_of(outcomes, core::bloom::has_effect);
-  ctx.mark_changed(ctx.database(), key, any_added ? KeyEvent::kBloomAdd : KeyEvent::kBloomReserve);
-  // As in valkey-bloom, the event of the add comes before the event of the filter's creation.
-  if (is_new && any_added) ctx.notify(KeyEvent::kBloomReserve, ctx.database(), key);
-  if (!ctx.is_journal_active()) return;
+void commit_made(Context& ctx, const KeyRef& key, const ScalableFilter& filter, Arguments items,
+                 std::span<const AddOutcome> outcomes) {
   const AddedItems added(items, outcomes);
-  if (is_new) return journal_made(ctx, key, filter, added);
+  ctx.mark_changed(ctx.database(), key,
+                   added.count > 0 ? KeyEvent::kBloomAdd : KeyEvent::kBloomReserve);
+  // As in valkey-bloom, the event of the add comes before the event of the filter's creation.
+  if (added.count > 0) ctx.notify(KeyEvent::kBloomReserve, ctx.database(), key);
+  if (ctx.is_journal_active()) journal_made(ctx, key, filter, added);
+}
+
+void journal_added(Context& ctx, const KeyRef& key, Arguments items,
+                   std::span<const AddOutcome> outcomes) {
   // A single item is journalled directly, without the argument buffer, because this is faster.
   if (outcomes.size() == 1) return ctx.journal({"BF.ADD", key.name, items[0]});
-  journal_items(ctx, key, added);
+  journal_items(ctx, key, AddedItems(items, outcomes));
 }
 
 void commit_cleared(Context& ctx, const KeyRef& key, const ScalableFilter& filter) {

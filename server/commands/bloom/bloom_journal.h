@@ -23,11 +23,23 @@ namespace server {
 // Commits a new filter without items.
 void commit_reserved(Context& ctx, const KeyRef& key, const core::bloom::ScalableFilter& filter);
 
+// commit_made() and journal_added() are the parts of commit_added().
+void commit_made(Context& ctx, const KeyRef& key, const core::bloom::ScalableFilter& filter,
+                 Arguments items, std::span<const core::bloom::AddOutcome> outcomes);
+void journal_added(Context& ctx, const KeyRef& key, Arguments items,
+                   std::span<const core::bloom::AddOutcome> outcomes);
+
 // Commits added items, and the filter itself if it is new. `outcomes` may be shorter than `items`:
 // items without an outcome were not tried. REQUIRES: the filter is new, or an outcome has an
 // effect.
-void commit_added(Context& ctx, const KeyRef& key, const core::bloom::ScalableFilter& filter,
-                  bool is_new, Arguments items, std::span<const core::bloom::AddOutcome> outcomes);
+inline void commit_added(Context& ctx, const KeyRef& key, const core::bloom::ScalableFilter& filter,
+                         bool is_new, Arguments items,
+                         std::span<const core::bloom::AddOutcome> outcomes) {
+  if (is_new) [[unlikely]]
+    return commit_made(ctx, key, filter, items, outcomes);
+  ctx.mark_changed(ctx.database(), key, KeyEvent::kBloomAdd);
+  if (ctx.is_journal_active()) journal_added(ctx, key, items, outcomes);
+}
 
 // Commits BF.CLEAR. `filter` is the empty filter that replaces the old one.
 void commit_cleared(Context& ctx, const KeyRef& key, const core::bloom::ScalableFilter& filter);
