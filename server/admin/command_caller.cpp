@@ -22,9 +22,9 @@ protocol::Reply error_reply(std::string_view text) {
 }
 
 void begin_session(Session& session, const CommandCaller::Caller& caller, Services& services) {
-  session.resp = protocol::RespVersion::kResp3;
-  session.address = caller.address;
-  session.database = caller.database;
+  session.client->resp = protocol::RespVersion::kResp3;
+  session.client->address = caller.address;
+  session.client->database = caller.database;
   session.authenticated = true;
   const uint64_t version = services.users.version();
   set_user(session, caller.user, version);
@@ -44,7 +44,7 @@ protocol::Reply CommandCaller::call(const Caller& caller,
   }
   Session session(0);
   begin_session(session, caller, services_);
-  session.no_touch = true;
+  session.client->no_touch = true;
   Dispatcher dispatcher(services_, *uncounted_, session);
   protocol::OutputBuffer replies;
   const Outcome outcome = dispatcher.execute(arguments, services_.clock.wall_ms(), replies).outcome;

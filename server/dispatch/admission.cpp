@@ -17,7 +17,7 @@ uint64_t Admission::obtainable_memory_bytes() const {
 
 uint64_t Admission::arriving_bytes(const Asked& command) {
   constexpr uint64_t kBigBytes = uint64_t{64} << 10;
-  const uint64_t received = command.session.query_buffer_bytes.load(std::memory_order_relaxed);
+  const uint64_t received = command.session.client->query_buffer_bytes;
   if (received <= kBigBytes || !command.may_need_memory) return 0;
   uint64_t sum = 0;
   for (const std::string_view argument : command.arguments) sum += argument.size();

@@ -36,7 +36,7 @@ class CommandReplayer final : public Replayer {
     session_.origin = origin;
     session_.authenticated = true;
     // SLOWLOG and MONITOR show the name of the commands' source as the client's address.
-    session_.address = std::move(source);
+    session_.client->address = std::move(source);
   }
   ~CommandReplayer() override { dispatcher_.end_session(); }
 
@@ -45,7 +45,7 @@ class CommandReplayer final : public Replayer {
     replies_.shrink(kReplyBytesKept);
     const RegisteredCommand* const command = environment_.registry.find_replayed(arguments.front());
     if (command != nullptr && !command->has(kWrite | kMayReplicate | kInJournal)) {
-      protocol::ReplyWriter(replies_, session_.resp).error(kNoChange);
+      protocol::ReplyWriter(replies_, session_.client->resp).error(kNoChange);
       return replies_.view();
     }
     dispatcher_.execute(arguments, environment_.clock.wall_ms(), replies_);

@@ -220,7 +220,7 @@ class Context {
   }
   // Returns the limits on memory that apply to this command.
   Admission admission() const;
-  unsigned database() const { return static_cast<unsigned>(session.database); }
+  unsigned database() const { return static_cast<unsigned>(session.client->database); }
   KeyRef key(size_t argument_index) const {
     const std::string_view name = args[argument_index];
     // The hash of the request's first key is used if `name` is that key. Addresses are compared

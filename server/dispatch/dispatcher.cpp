@@ -93,7 +93,7 @@ const RegisteredCommand* Dispatcher::look_up(std::string_view name) {
 inline bool Dispatcher::serves_first_key(const Context& ctx) const {
   const Request& request = ctx.request;
   return request.key.data() != nullptr && ctx.command->needs.kind == Needs::kFirstArgument &&
-         environment_.cluster.serves(session_.thread_index,
+         environment_.cluster.serves(session_.client->thread_index,
                                      core::keyspace::slot_of_hash(request.key_hash));
 }
 
@@ -101,7 +101,7 @@ inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const
   const Availability& availability = environment_.state.availability;
   const bool is_restricted =
       availability.any() && (availability.any_passing() || !serves_first_key(ctx));
-  return is_restricted || session_.peer == Peer::kMonitor ||
+  return is_restricted || session_.client->peer == Peer::kMonitor ||
          (environment_.memory.limit_bytes() != 0 &&
           ctx.admission().is_over_memory_limit({session_, ctx.args, (flags & kDenyOom) != 0}));
 }
@@ -135,7 +135,8 @@ core::Result<> Dispatcher::check_state(const Context& ctx, uint32_t flags) const
   const bool may_need = (flags & kDenyOom) != 0;
   const bool has_room = ctx.admission().make_room({session_, ctx.args, may_need});
   if (may_need && !has_room) return out_of_memory();
-  if (session_.peer == Peer::kMonitor && (flags & (kWrite | kReadOnly | kMayReplicate)) != 0) {
+  if (session_.client->peer == Peer::kMonitor &&
+      (flags & (kWrite | kReadOnly | kMayReplicate)) != 0) {
     return core::Error{std::string(kMonitorReachesForKeys)};
   }
   return {};
@@ -186,7 +187,7 @@ CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
   size_t mark = replies.size();
   CommandResult result;
   Context ctx({environment_, counters_, session_, *this}, request,
-              protocol::ReplyWriter(replies, session_.resp), now_ms, result);
+              protocol::ReplyWriter(replies, session_.client->resp), now_ms, result);
   const auto* command = request.command != nullptr ? request.command : find(request.args);
   if (command == nullptr || !command->subcommands.empty()) [[unlikely]] {
     command = resolve(ctx, command);
@@ -196,7 +197,7 @@ CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
     }
   }
   ctx.command = command;
-  session_.traffic.set_last_command(&command->full_name);
+  session_.client->traffic.last_command = &command->full_name;
   Transaction& transaction = session_.transaction;
   const bool queues = transaction.active && !command->has(kImmediate);
   // The flag kDenyOom is added for a queued command, because queueing it needs memory.
@@ -250,11 +251,11 @@ const RegisteredCommand* Dispatcher::resolve(Context& ctx, const RegisteredComma
     const auto* const found = environment_.registry.find_subcommand(*command, ctx.args[1]);
     if (found != nullptr) return found;
   }
-  session_.traffic.set_last_command(nullptr);
+  session_.client->traffic.last_command = nullptr;
   if (command != nullptr) {
     refuse(ctx, {unknown_subcommand_text(*command, ctx.args)});
   } else if (session_.origin == CommandOrigin::kClient && is_http_word(ctx.args[0])) {
-    warn_of_http(session_.address, ctx.now_ms);
+    warn_of_http(session_.client->address, ctx.now_ms);
     ctx.close_after_reply();
   } else {
     refuse(ctx, {unknown_command_text(ctx.args)});
@@ -301,7 +302,7 @@ void Dispatcher::look_ahead(std::span<Request> requests, int64_t now_ms) {
 
 void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
   auto& keyspace = environment_.keyspace;
-  const auto database = static_cast<unsigned>(session_.database);
+  const auto database = static_cast<unsigned>(session_.client->database);
   std::array<Request*, kLookAheadMax> cold;
   size_t cold_count = 0;
   // The requests whose commands have a function that prefetches parts of the key's value.
@@ -341,7 +342,7 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
 void Dispatcher::prefetch_values(std::span<Request* const> same_key, int64_t now_ms) {
   const KeyRef key = key_of(*same_key.front());
   const Entry* entry =
-      environment_.keyspace.find(static_cast<unsigned>(session_.database), key, now_ms);
+      environment_.keyspace.find(static_cast<unsigned>(session_.client->database), key, now_ms);
   if (entry == nullptr) return;
   for (Request* request : same_key) {
     const RegisteredCommand& command = *request->command;
@@ -379,10 +380,9 @@ void Dispatcher::queue(Context& ctx) {
   const bool is_lost = transaction.watch_flag != nullptr && transaction.watch_flag->dirty;
   if (transaction.aborted || is_lost) return ctx.reply.status("QUEUED");
   QueuedCommand queued{ctx.command, {ctx.args.begin(), ctx.args.end()}};
-  transaction.queued_bytes += sizeof queued;
-  for (const std::string& argument : queued.arguments) {
-    transaction.queued_bytes += sizeof argument + argument.size();
-  }
+  uint64_t bytes = sizeof queued;
+  for (const std::string& argument : queued.arguments) bytes += sizeof argument + argument.size();
+  session_.client->queued_bytes += bytes;
   transaction.queued_flags |= ctx.command->row->flags;
   transaction.common_flags &= ctx.command->row->flags;
   transaction.queue.push_back(std::move(queued));
@@ -404,7 +404,7 @@ void Dispatcher::run(Context& ctx) {
   counters.calls.add();
   if (environment_.config.flag(OptionId::kLatencyTracking)) counters.add_latency(ticks);
   counters_.commands_processed.add();
-  session_.traffic.count_command();
+  session_.client->traffic.commands += 1;
   const bool is_error = replies.size() > mark && replies.data()[mark] == '-';
   if (is_error && !replies.has_overflowed()) [[unlikely]] {
     counters.failed.add();
@@ -458,7 +458,7 @@ void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
                        (replies.data()[mark] == '*' || replies.data()[mark] == '>');
   if (is_push) mark = replies.size();
   if (ctx.result.awaited != nullptr && session_.reply_mode != ReplyMode::kSkipNext) {
-    ctx.result.awaited->is_silent = true;
+    ctx.result.is_silent = true;
   }
   switch (session_.reply_mode) {
     case ReplyMode::kOn:
@@ -480,7 +480,7 @@ bool Dispatcher::keeps_rights() {
 }
 
 void Dispatcher::end_session() {
-  if (session_.on_end) session_.on_end();
+  if (session_.replica != nullptr && session_.replica->on_end) session_.replica->on_end();
   discard_transaction(environment_.keyspace, session_);
   unsubscribe_all(environment_.pubsub, session_);
   if (environment_.state.listeners.has(ChangeListeners::kTracking)) {
@@ -498,8 +498,8 @@ void unwatch_all(core::keyspace::Keyspace& keyspace, Session& session) {
   }
   transaction.watched.clear();
   transaction.watch_flag.reset();
-  session.watched_keys.store(0, std::memory_order_relaxed);
-  session.watched_bytes.store(0, std::memory_order_relaxed);
+  session.client->watched_keys = 0;
+  session.client->watched_bytes = 0;
 }
 
 void discard_transaction(core::keyspace::Keyspace& keyspace, Session& session) {

@@ -53,8 +53,8 @@ KeyRouting KeyRouting::of(const Context& ctx, uint32_t flags) {
   }
   const bool writes = (flags & kWrite) != 0;
   if (!slots.first() && !writes) return {};
-  const auto [view, service] = environment.cluster.look(session.thread_index);
-  const bool reads_replicas = session.reads_replicas.load(std::memory_order_relaxed);
+  const auto [view, service] = environment.cluster.look(session.client->thread_index);
+  const bool reads_replicas = session.client->reads_replicas;
   const cluster::RouteConditions conditions{
       .service = service,
       .reads_when_down = environment.config.flag(OptionId::kClusterAllowReadsWhenDown),
@@ -75,8 +75,9 @@ bool KeyRouting::awaits_view(const core::Error& error) const {
 
 core::Error KeyRouting::error(const Context& ctx) const {
   const cluster::EndpointType type{ctx.config().integer(OptionId::kClusterPreferredEndpointType)};
-  return {cluster::route_error(*view, route, slot, {type, ctx.session.socket.tls != nullptr}),
-          core::ErrorCode::kMisrouted};
+  return {
+      cluster::route_error(*view, route, slot, {type, ctx.session.client->socket.tls != nullptr}),
+      core::ErrorCode::kMisrouted};
 }
 
 }  // namespace server

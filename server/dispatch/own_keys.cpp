@@ -11,7 +11,7 @@ namespace server {
 OwnKeys::OwnKeys(const Context& ctx) : ctx_(ctx) {
   // Commands from a journal see all keys of the database.
   if (!ctx.has_one_database()) return;
-  const cluster::View& view = ctx.environment.cluster.view_of(ctx.session.thread_index);
+  const cluster::View& view = ctx.environment.cluster.view_of(ctx.session.client->thread_index);
   if (!view.owns_all()) view_ = &view;
 }
 

@@ -116,7 +116,8 @@ void log_denial(const Context& ctx, DeniedAccess access) {
        .in_transaction = session.transaction.active || ctx.in_exec,
        .object = std::move(access.object),
        .user = std::move(access.user),
-       .client = client_line(session, ctx.environment.clock.monotonic_us(), argument_bytes)},
+       .client =
+           client_line(*session.client, ctx.environment.clock.monotonic_us(), argument_bytes)},
       ctx.now_ms);
 }
 

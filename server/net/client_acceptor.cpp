@@ -54,23 +54,24 @@ std::string ClientAcceptor::refusal(int descriptor, Kind kind) const {
   return "";
 }
 
-std::shared_ptr<Session> ClientAcceptor::new_session(int descriptor, Kind kind) const {
-  auto session = std::make_shared<Session>(services_.clients.next_id());
-  session->socket.descriptor = descriptor;
-  session->socket.is_unix = kind == Kind::kUnix;
+std::unique_ptr<Session> ClientAcceptor::new_session(int descriptor, Kind kind) const {
+  auto session = std::make_unique<Session>(services_.clients.next_id());
+  Client& client = *session->client;
+  client.socket.descriptor = descriptor;
+  client.socket.is_unix = kind == Kind::kUnix;
   if (kind == Kind::kTls) {
-    session->socket.tls =
+    client.socket.tls =
         std::make_shared<TlsStream>(tls_.server_context(), TlsStream::Side::kServer, descriptor);
   }
   if (kind == Kind::kUnix) {
-    session->address = ListenOptions(services_.config).unix_socket() + ":0";
-    session->local_address = session->address;
+    client.address = ListenOptions(services_.config).unix_socket() + ":0";
+    client.local_address = client.address;
   } else {
-    session->address = SocketAddress(descriptor, SocketAddress::End::kPeer).text();
-    session->local_address = SocketAddress(descriptor, SocketAddress::End::kOwn).text();
+    client.address = SocketAddress(descriptor, SocketAddress::End::kPeer).text();
+    client.local_address = SocketAddress(descriptor, SocketAddress::End::kOwn).text();
   }
-  session->created_us = services_.clock.monotonic_us();
-  session->last_interaction_us.store(session->created_us);
+  client.created_us = services_.clock.monotonic_us();
+  client.last_interaction_us = client.created_us;
   set_default_user(*session, services_.users);
   return session;
 }
@@ -87,21 +88,22 @@ void ClientAcceptor::accept(int descriptor, Kind kind) {
   }
   counters.connections_received.add();
   auto session = new_session(descriptor, kind);
+  const std::shared_ptr<Client> client = session->client;
   if (kind != Kind::kUnix) {
     set_tcp_options(descriptor,
                     static_cast<int>(ListenOptions(services_.config).tcp_keepalive_s()));
   }
   IoThread& thread = threads_.next();
-  session->thread_index = thread.index;
-  session->wake = [&thread, id = session->id] {
+  client->thread_index = thread.index;
+  client->wake = [&thread, id = client->id] {
     thread.loop.post([&thread, id] {
       if (const auto connection = thread.connections.find(id)) connection->wake();
     });
   };
-  services_.clients.add(session);
-  if (kind == Kind::kTls) handshakes_.add(session);
+  services_.clients.add(client);
+  if (kind == Kind::kTls) handshakes_.add(client);
   thread.loop.post([&thread, &services = services_, session = std::move(session)]() mutable {
-    const uint64_t id = session->id;
+    const uint64_t id = session->client->id;
     auto connection = std::make_shared<Connection>(thread, services, std::move(session));
     thread.connections.add(id, connection);
     connection->start();

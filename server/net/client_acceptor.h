@@ -19,6 +19,10 @@
 #include "server/net/handshakes.h"
 #include "server/net/io_threads.h"
 
+namespace server {
+class Session;
+}
+
 namespace server::net {
 
 inline constexpr std::string_view kTooManyClients = "ERR max number of clients reached";
@@ -40,7 +44,7 @@ class ClientAcceptor {
  private:
   // Returns the error reply for a client that must be rejected; empty if the client is accepted.
   std::string refusal(int descriptor, Kind kind) const;
-  std::shared_ptr<Session> new_session(int descriptor, Kind kind) const;
+  std::unique_ptr<Session> new_session(int descriptor, Kind kind) const;
 
   IoThreads& threads_;
   Services& services_;

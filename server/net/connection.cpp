@@ -30,20 +30,20 @@ namespace {
 // While a client's unsent replies exceed this limit, its further commands wait.
 constexpr size_t kUnsentBytesMax = 32 << 20;
 
-std::shared_ptr<Stream> stream_of(const Session& session) {
-  if (session.socket.tls != nullptr) return session.socket.tls;
-  return std::make_shared<SocketStream>(session.socket.descriptor);
+std::shared_ptr<Stream> stream_of(const Client& client) {
+  if (client.socket.tls != nullptr) return client.socket.tls;
+  return std::make_shared<SocketStream>(client.socket.descriptor);
 }
 
-void log_failed_handshake(const Session& session, int64_t now_us) {
+void log_failed_handshake(const Client& client, int64_t now_us) {
   constexpr int64_t kIntervalUs = 10 * core::kSecondUs;
   static LogRate rate(kIntervalUs);
-  const auto& tls = session.socket.tls;
+  const auto& tls = client.socket.tls;
   if (tls == nullptr || tls->phase() != TlsStream::Phase::kHandshake) return;
   const auto left_out = rate.pass(now_us);
   if (!left_out) return;
   log_notice("Error accepting a client connection: {} (addr={} laddr={}){}", tls->failure(),
-             session.address, session.local_address,
+             client.address, client.local_address,
              *left_out == 0 ? "" : fmt::format("; {} more since the last such line", *left_out));
 }
 
@@ -53,24 +53,25 @@ constexpr std::chrono::milliseconds kStalledMax{60'000};
 
 }  // namespace
 
-Connection::Connection(IoThread& thread, Services& services, std::shared_ptr<Session> session)
+Connection::Connection(IoThread& thread, Services& services, std::unique_ptr<Session> session)
     : thread_(thread),
       services_(services),
       session_(std::move(session)),
+      client_(*session_->client),
       counters_(services.statistics.thread(thread.index)),
-      stream_(stream_of(*session_)),
+      stream_(stream_of(client_)),
       output_(*stream_, counters_),
       runner_(services, counters_, *session_),
       timer_(thread.context) {}
 
 Connection::~Connection() {
   runner_.dispatcher().end_session();
-  services_.clients.remove(session_->id);
+  services_.clients.remove(client_.id);
 }
 
 void Connection::start() {
-  if (!thread_.sockets.add(session_->socket.descriptor, *this, interest_)) {
-    log_warning("Cannot wait for client {}", session_->address);
+  if (!thread_.sockets.add(client_.socket.descriptor, *this, interest_)) {
+    log_warning("Cannot wait for client {}", client_.address);
     return close();
   }
   wake();  // CLIENT KILL may have been executed before the connection started
@@ -79,16 +80,16 @@ void Connection::start() {
 void Connection::close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  thread_.sockets.remove(session_->socket.descriptor, *this);
+  thread_.sockets.remove(client_.socket.descriptor, *this);
   stream_->close();
   timer_.cancel();
-  thread_.connections.forget(session_->id);
+  thread_.connections.forget(client_.id);
   // The connection object exists until the iteration of the event loop ends, but its buffers are
   // freed now.
   output_.forget();
-  session_->output_buffer_bytes.store(0, std::memory_order_relaxed);
-  session_->output_buffer_capacity_bytes.store(0, std::memory_order_relaxed);
-  services_.clients.count_memory(*session_);
+  client_.output_buffer_bytes = 0;
+  client_.output_buffer_capacity_bytes = 0;
+  services_.clients.count_memory(client_);
 }
 
 void Connection::on_ready(uint32_t events) {
@@ -118,7 +119,7 @@ void Connection::receive() {
   switch (status) {
     case Status::kDone:
       counters_.input_bytes.add(size);
-      session_->traffic.count_received(size);
+      client_.traffic.received_bytes += size;
       counters_.reads_processed.add();
       if (place.empty()) return proceed({buffer.data(), size});
       input_.commit(std::min(size, place.size()));
@@ -132,7 +133,7 @@ void Connection::receive() {
       settle();
       return;
     case Status::kBroken:
-      log_failed_handshake(*session_, services_.clock.monotonic_us());
+      log_failed_handshake(client_, services_.clock.monotonic_us());
       return close();
   }
 }
@@ -204,9 +205,9 @@ Connection::State Connection::execute(std::string_view fresh) {
     limit_memory();
     if (is_killed()) return State::kClosing;
   }
-  auto [end, consumed, awaited] =
+  auto [end, consumed, pending] =
       runner_.run(data, *thread_.batch, thread_.gate, reply_bytes_limit(), input_.big_argument());
-  awaited_ = std::move(awaited);
+  pending_ = std::move(pending);
   if (end == RequestRunner::End::kOverOutputLimit) [[unlikely]]
     close_over_output_limit();
   const protocol::RequestParser::Partial partial = runner_.partial();
@@ -224,9 +225,9 @@ void Connection::check_input() {
   if (state_ == State::kClosed) return;
   if (!session_->authenticated) {
     if (input_.size() < ClientInput::kUnknownBytesMax) return;
-    log_verbose("Closing client {} that sends too much before AUTH", session_->address);
+    log_verbose("Closing client {} that sends too much before AUTH", client_.address);
   } else if (input_.size() > static_cast<uint64_t>(services_.config.query_buffer_limit_bytes())) {
-    log_warning("Closing client {} that reached the query buffer limit", session_->address);
+    log_warning("Closing client {} that reached the query buffer limit", client_.address);
   } else {
     return;
   }
@@ -237,7 +238,7 @@ void Connection::check_input() {
 void Connection::limit_memory() {
   if (state_ == State::kClosed) return;
   // As in Redis, clients are evicted before keys.
-  services_.clients.count_memory(*session_);
+  services_.clients.count_memory(client_);
   const uint64_t limit_bytes = services_.config.client_memory_limit_bytes();
   const bool are_some_evicted = limit_bytes != 0 && services_.clients.keep_below(limit_bytes);
   if (are_some_evicted) [[unlikely]] {
@@ -271,7 +272,7 @@ size_t Connection::add_message(const Delivery& delivery, uint64_t serial) {
   if (delivery.message == nullptr) {
     // Invalidations that another client redirects to this session must not enter a replication
     // stream.
-    if (session_->peer == Peer::kReplica) return 0;
+    if (client_.peer == Peer::kReplica) return 0;
     const std::string news =
         invalidation_news(services_.pubsub, services_.clients, *session_, delivery);
     output_.keep(news);
@@ -279,7 +280,7 @@ size_t Connection::add_message(const Delivery& delivery, uint64_t serial) {
   }
   const Message& message = *delivery.message;
   if (!session_->subscriptions.contains(message.kind, message.name, serial)) return 0;
-  output_.keep(session_->resp == protocol::RespVersion::kResp3 ? ">" : "*");
+  output_.keep(client_.resp == protocol::RespVersion::kResp3 ? ">" : "*");
   output_.keep(message.head);
   output_.keep(*message.payload);
   return message.size_bytes();
@@ -287,9 +288,9 @@ size_t Connection::add_message(const Delivery& delivery, uint64_t serial) {
 
 void Connection::add_monitored(std::string_view lines, bool are_some_lost) {
   const bool is_open = state_ != State::kClosed && state_ != State::kClosing;
-  if (!is_open || session_->peer != Peer::kMonitor) return;
+  if (!is_open || client_.peer != Peer::kMonitor) return;
   if (are_some_lost) {
-    log_warning("Closing monitor {}: lines come faster than they are sent", session_->address);
+    log_warning("Closing monitor {}: lines come faster than they are sent", client_.address);
     counters_.output_buffer_disconnections.add();
     return close();
   }
@@ -304,7 +305,7 @@ void Connection::hold(std::string_view replies, std::span<const ReplySpan> write
 
 void Connection::release(std::string_view error) {
   if (state_ == State::kClosed) return;
-  for (size_t left = output_.release(error, session_->resp); left > 0; --left) {
+  for (size_t left = output_.release(error, client_.resp); left > 0; --left) {
     services_.statistics.count_error(error.substr(0, error.find(' ')));
   }
   send_unsent();
@@ -335,7 +336,7 @@ void Connection::check_output() {
 BufferLimit Connection::output_limit() const {
   const ClientTracking* const tracking = session_->subscriptions.tracking();
   // Clients that receive pushes use the pubsub limit.
-  const bool is_listener = session_->subscriptions.any() || session_->peer == Peer::kMonitor ||
+  const bool is_listener = session_->subscriptions.any() || client_.peer == Peer::kMonitor ||
                            (tracking != nullptr && tracking->is_broadcast);
   return services_.config.output_buffer_limit(is_listener ? ClientClass::kPubSub
                                                           : ClientClass::kNormal);
@@ -354,7 +355,7 @@ void Connection::close_if_over_output_limit() {
 }
 
 void Connection::close_over_output_limit() {
-  log_warning("Closing client {} that reached its output buffer limit", session_->address);
+  log_warning("Closing client {} that reached its output buffer limit", client_.address);
   counters_.output_buffer_disconnections.add();
   close();
 }
@@ -368,23 +369,20 @@ void Connection::update_interest() {
   if (output_.wants_to_send()) interest |= EPOLLOUT;
   if (interest == interest_) return;
   interest_ = interest;
-  thread_.sockets.change(session_->socket.descriptor, *this, interest);
+  thread_.sockets.change(client_.socket.descriptor, *this, interest);
 }
 
 void Connection::publish_running_input(size_t size_bytes) {
-  constexpr auto kRelaxed = std::memory_order_relaxed;
   constexpr size_t kBorrowed = ClientInput::kReadBytes;
-  session_->query_buffer_bytes.store(size_bytes, kRelaxed);
-  session_->query_buffer_free_bytes.store(
-      input_.is_kept() ? input_.free_bytes() : kBorrowed - std::min(kBorrowed, size_bytes),
-      kRelaxed);
-  session_->parsed_bytes.store(0, kRelaxed);
-  session_->argument_bytes.store(0, kRelaxed);
-  session_->borrows_query_buffer.store(!input_.is_kept(), kRelaxed);
+  client_.query_buffer_bytes = size_bytes;
+  client_.query_buffer_free_bytes =
+      input_.is_kept() ? input_.free_bytes() : kBorrowed - std::min(kBorrowed, size_bytes);
+  client_.parsed_bytes = 0;
+  client_.argument_bytes = 0;
+  client_.borrows_query_buffer = !input_.is_kept();
 }
 
 void Connection::publish_buffer_sizes() {
-  constexpr auto kRelaxed = std::memory_order_relaxed;
   const protocol::RequestParser::Partial partial = runner_.partial();
   // A big argument is received in separate memory. The parser moves past the argument's start only
   // once it has parsed the whole argument and the line end that follows.
@@ -392,15 +390,15 @@ void Connection::publish_buffer_sizes() {
   const size_t apart_bytes =
       big != nullptr && partial.parsed_bytes > big->offset() ? input_.whole_argument_bytes() : 0;
   const size_t parsed_bytes = std::min(partial.parsed_bytes + apart_bytes, input_.size());
-  session_->query_buffer_bytes.store(input_.size() - parsed_bytes, kRelaxed);
-  session_->query_buffer_free_bytes.store(input_.free_bytes(), kRelaxed);
-  session_->parsed_bytes.store(parsed_bytes, kRelaxed);
-  session_->argument_bytes.store(partial.argument_bytes, kRelaxed);
-  session_->borrows_query_buffer.store(false, kRelaxed);
-  session_->output_buffer_bytes.store(output_.size(), std::memory_order_relaxed);
-  session_->output_buffer_capacity_bytes.store(output_.capacity(), std::memory_order_relaxed);
-  session_->output_buffer_peak_bytes.store(output_.peak(), std::memory_order_relaxed);
-  session_->traffic.set_sent(output_.sent_bytes());
+  client_.query_buffer_bytes = input_.size() - parsed_bytes;
+  client_.query_buffer_free_bytes = input_.free_bytes();
+  client_.parsed_bytes = parsed_bytes;
+  client_.argument_bytes = partial.argument_bytes;
+  client_.borrows_query_buffer = false;
+  client_.output_buffer_bytes = output_.size();
+  client_.output_buffer_capacity_bytes = output_.capacity();
+  client_.output_buffer_peak_bytes = output_.peak();
+  client_.traffic.sent_bytes = output_.sent_bytes();
   limit_memory();
 }
 
@@ -410,7 +408,7 @@ void Connection::wake() {
     output_.keep(news);
     send_unsent();
   }
-  if (session_->kill_requested.load(std::memory_order_acquire) ||
+  if (client_.kill_requested.load(std::memory_order_acquire) ||
       !runner_.dispatcher().keeps_rights()) {
     close();
   } else if (is_in(State::kPaused)) {
@@ -422,10 +420,10 @@ void Connection::wake() {
 }
 
 void Connection::on_tick(int64_t now_us, int64_t timeout_us, bool restarts_peak) {
-  const int64_t last_us = session_->last_interaction_us.load(std::memory_order_relaxed);
+  const int64_t last_us = client_.last_interaction_us;
   if (timeout_us > 0 && now_us - last_us > timeout_us && is_in(State::kReading) &&
-      session_->peer == Peer::kClient && !session_->subscriptions.any()) {
-    log_verbose("Closing idle client {}", session_->address);
+      client_.peer == Peer::kClient && !session_->subscriptions.any()) {
+    log_verbose("Closing idle client {}", client_.address);
     close();
   }
   close_if_over_output_limit();
@@ -437,7 +435,7 @@ void Connection::on_tick(int64_t now_us, int64_t timeout_us, bool restarts_peak)
 }
 
 void Connection::await_end_of_pause() {
-  session_->wait = ClientWait::kPaused;
+  client_.wait = ClientWait::kPaused;
   update_interest();
   publish_buffer_sizes();
   // Limit on the wait for the end of a pause, so that a jump of the wall clock does not block
@@ -451,42 +449,42 @@ void Connection::await_end_of_pause() {
 }
 
 void Connection::await_reply() {
-  if (awaited_->can_be_unblocked()) {
-    session_->wait = ClientWait::kUnblockable;
-  } else if (awaited_->is_shown()) {
-    session_->wait = ClientWait::kBlocked;
+  if (pending_.reply->can_be_unblocked()) {
+    client_.wait = ClientWait::kUnblockable;
+  } else if (pending_.reply->is_shown()) {
+    client_.wait = ClientWait::kBlocked;
   }
   update_interest();
-  thread_.connections.set_blocked(session_->id, true);
+  thread_.connections.set_blocked(client_.id, true);
   thread_.blocked_waker.arm();
   // The connection polls at this interval for two reasons. An acknowledgement may have arrived
   // after the command counted the acknowledgements, and no notification follows a sync to disk.
   constexpr int64_t kLookUs = 10'000;
-  const int64_t deadline_us = awaited_->deadline_us();
+  const int64_t deadline_us = pending_.reply->deadline_us();
   const int64_t left_us = deadline_us == 0 ? kLookUs : deadline_us - services_.clock.monotonic_us();
   arm_timer(std::chrono::milliseconds((std::clamp<int64_t>(left_us, 0, kLookUs) + 999) / 1000));
 }
 
 void Connection::poll() {
   if (!is_in(State::kBlocked)) return;
-  AwaitedReply& awaited = *awaited_;
-  const Unblock unblock = session_->unblock_requested.exchange(Unblock::kNo);
+  AwaitedReply& awaited = *pending_.reply;
+  const Unblock unblock = client_.unblock_requested.exchange(Unblock::kNo);
   const int64_t deadline_us = awaited.deadline_us();
   const bool is_late = unblock == Unblock::kAsByTimeout ||
                        (deadline_us != 0 && services_.clock.monotonic_us() >= deadline_us);
   const size_t reply_begin = thread_.gate.replies().size();
-  protocol::ReplyWriter reply(thread_.gate.replies(), session_->resp);
+  protocol::ReplyWriter reply(thread_.gate.replies(), client_.resp);
   if (unblock == Unblock::kWithError) {
     reply.error(kUnblocked);
   } else if (!awaited.try_answer(reply, is_late)) {
     return await_reply();
   }
   if (awaited.has_written()) thread_.gate.record_write(reply_begin);
-  if (awaited.is_silent) thread_.gate.drop_fresh();
+  if (pending_.is_silent) thread_.gate.drop_fresh();
   timer_.cancel();
-  session_->wait = ClientWait::kNone;
-  thread_.connections.set_blocked(session_->id, false);
-  awaited_.reset();
+  client_.wait = ClientWait::kNone;
+  thread_.connections.set_blocked(client_.id, false);
+  pending_ = PendingReply{};
   state_ = State::kRunning;
   update_interest();
   proceed({});
@@ -515,7 +513,7 @@ void Connection::on_timer() {
   if (output_.is_held()) return;
   switch (state_) {
     case State::kPaused:
-      session_->wait = ClientWait::kNone;
+      client_.wait = ClientWait::kNone;
       state_ = State::kRunning;
       update_interest();
       return proceed({});
@@ -524,7 +522,7 @@ void Connection::on_timer() {
     case State::kSlowReader:
     case State::kClosing:
       if (output_.has_moved()) return arm_timer(kStalledMax);
-      log_warning("Closing client {} that does not read its replies", session_->address);
+      log_warning("Closing client {} that does not read its replies", client_.address);
       return close();
     case State::kReading:
     case State::kRunning:

@@ -36,7 +36,7 @@ inline constexpr std::string_view kUnblocked = "UNBLOCKED client unblocked via C
 class Connection final : public SocketSet::Watcher, public ReplySink {
  public:
   // Takes ownership of the session's descriptor.
-  Connection(IoThread& thread, Services& services, std::shared_ptr<Session> session);
+  Connection(IoThread& thread, Services& services, std::unique_ptr<Session> session);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -91,7 +91,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void limit_memory();
   // Evicts keys if `input_bytes` of further input would make used memory exceed maxmemory.
   void make_room(size_t input_bytes);
-  bool is_killed() const { return session_->kill_requested.load(std::memory_order_relaxed); }
+  bool is_killed() const { return client_.kill_requested.load(std::memory_order_relaxed); }
 
   // Executes the commands in the stored input and in `fresh`, and passes the replies to the
   // thread's ReplyGate.
@@ -126,7 +126,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
 
   IoThread& thread_;
   Services& services_;
-  std::shared_ptr<Session> session_;
+  const std::unique_ptr<Session> session_;
+  Client& client_;
   ThreadStatistics& counters_;
   const std::shared_ptr<Stream> stream_;
   ClientOutput output_;
@@ -135,7 +136,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   Timer timer_;
   uint32_t interest_ = EPOLLIN;
   State state_ = State::kReading;
-  std::unique_ptr<AwaitedReply> awaited_;  // in state kBlocked: the awaited reply; else null
+  PendingReply pending_;  // in state kBlocked: the awaited reply; else empty
 };
 
 }  // namespace server::net

@@ -15,17 +15,17 @@ namespace {
 constexpr int64_t kTimeMaxUs = 10 * core::kSecondUs;
 constexpr int64_t kTimeMinUs = core::kSecondUs;
 
-bool is_under_way(const std::shared_ptr<Session>& session) {
-  return session != nullptr && session->socket.tls->phase() == TlsStream::Phase::kHandshake &&
-         !session->kill_requested;
+bool is_under_way(const std::shared_ptr<Client>& client) {
+  return client != nullptr && client->socket.tls->phase() == TlsStream::Phase::kHandshake &&
+         !client->kill_requested;
 }
 
 }  // namespace
 
-std::shared_ptr<Session> Handshakes::oldest() {
+std::shared_ptr<Client> Handshakes::oldest() {
   while (!under_way_.empty()) {
-    auto session = services_.clients.find(under_way_.front().session_id);
-    if (is_under_way(session)) return session;
+    auto client = services_.clients.find(under_way_.front().client_id);
+    if (is_under_way(client)) return client;
     under_way_.pop_front();
   }
   return nullptr;
@@ -33,7 +33,7 @@ std::shared_ptr<Session> Handshakes::oldest() {
 
 void Handshakes::drop_ended() {
   std::erase_if(under_way_, [this](const Handshake& handshake) {
-    return !is_under_way(services_.clients.find(handshake.session_id));
+    return !is_under_way(services_.clients.find(handshake.client_id));
   });
 }
 
@@ -52,16 +52,16 @@ bool Handshakes::make_room() {
 }
 
 bool Handshakes::end_oldest(int64_t begun_before_us) {
-  const auto session = oldest();
-  if (session == nullptr || under_way_.front().begun_us > begun_before_us) return false;
-  log_verbose("Closing client {}: its TLS handshake takes too long", session->address);
-  session->request_kill();
+  const auto client = oldest();
+  if (client == nullptr || under_way_.front().begun_us > begun_before_us) return false;
+  log_verbose("Closing client {}: its TLS handshake takes too long", client->address);
+  client->request_kill();
   under_way_.pop_front();
   return true;
 }
 
-void Handshakes::add(const std::shared_ptr<Session>& session) {
-  under_way_.push_back({session->id, services_.clock.monotonic_us()});
+void Handshakes::add(const std::shared_ptr<Client>& client) {
+  under_way_.push_back({client->id, services_.clock.monotonic_us()});
 }
 
 void Handshakes::end_late() {

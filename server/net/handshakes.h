@@ -16,7 +16,7 @@
 #include <memory>
 
 #include "server/commands/services.h"
-#include "server/session/session.h"
+#include "server/session/client.h"
 
 namespace server::net {
 
@@ -27,20 +27,20 @@ class Handshakes {
   // Returns whether another handshake may begin now. If the limit is reached, the function first
   // ends some of the oldest handshakes, but none that has lasted less than a second.
   bool make_room();
-  // Records that the session's handshake begins now. REQUIRES: the session has a TLS stream and is
+  // Records that the client's handshake begins now. REQUIRES: the client has a TLS stream and is
   // registered.
-  void add(const std::shared_ptr<Session>& session);
+  void add(const std::shared_ptr<Client>& client);
   // Ends handshakes that take too long.
   void end_late();
 
  private:
   struct Handshake {
-    uint64_t session_id;
+    uint64_t client_id;
     int64_t begun_us;
   };
 
   // Drops ended handshakes at the front, and returns the oldest running one; null if there is none.
-  std::shared_ptr<Session> oldest();
+  std::shared_ptr<Client> oldest();
   void drop_ended();
   // Ends the oldest handshake if it began at `begun_before_us` or earlier. Returns whether it ended
   // a handshake.

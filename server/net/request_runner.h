@@ -58,14 +58,14 @@ class RequestRunner {
     kNeedsInput,       // the input contains no more complete commands
     kManyReplies,      // the replies so far must be sent first
     kHeldBack,         // the next command has not run, because it must wait
-    kBlocked,          // the last command has run; Progress::awaited will provide its reply
+    kBlocked,          // the last command has run; Progress::pending will provide its reply
     kClosesClient,     // the connection closes when the replies are sent
     kOverOutputLimit,  // the replies exceed the client's output limit
   };
   struct Progress {
     End end;
     size_t consumed_bytes;
-    std::unique_ptr<AwaitedReply> awaited{};  // with kBlocked, the reply that comes later
+    PendingReply pending{};  // with kBlocked, the reply that comes later
   };
 
   RequestRunner(Environment& environment, ThreadStatistics& counters, Session& session);

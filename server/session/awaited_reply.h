@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "protocol/reply_writer.h"
 
@@ -37,8 +38,11 @@ class AwaitedReply {
   // Returns whether CLIENT LIST and INFO show the waiting client as blocked. A client that can be
   // unblocked is always shown.
   virtual bool is_shown() const { return can_be_unblocked(); }
+};
 
-  bool is_silent = false;  // true if CLIENT REPLY silences the reply; set by the dispatcher
+struct PendingReply {
+  std::unique_ptr<AwaitedReply> reply{};
+  bool is_silent = false;  // true if the client must not get the reply, because of CLIENT REPLY
 };
 
 }  // namespace server

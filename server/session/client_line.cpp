@@ -12,33 +12,31 @@ namespace server {
 namespace {
 
 // Returns the letters of the `flags` field; "N" if no flag is set.
-std::string flag_letters(const Session& session) {
+std::string flag_letters(const Client& client) {
   std::string letters;
-  const Peer peer = session.peer;
+  const Peer peer = client.peer;
   if (peer == Peer::kReplica) letters += 'S';
   if (peer == Peer::kMonitor) letters += 'O';
   if (peer == Peer::kLeader) letters += 'M';
-  if (session.subscriptions.published_any()) letters += 'P';
-  if (session.wait != ClientWait::kNone) letters += 'b';
-  if (session.queued_commands.load(std::memory_order_relaxed) >= 0) letters += 'x';
-  const Subscriptions::PublishedTracking& tracking = session.subscriptions.published_tracking();
-  if (tracking.is_on.load(std::memory_order_relaxed)) letters += 't';
-  if (tracking.is_broken.load(std::memory_order_relaxed)) letters += 'R';
-  if (tracking.is_broadcast.load(std::memory_order_relaxed)) letters += 'B';
-  if (session.reads_replicas.load(std::memory_order_relaxed)) letters += 'r';
-  if (session.kill_requested.load(std::memory_order_relaxed)) letters += 'A';
-  if (session.socket.is_unix) letters += 'U';
-  if (session.no_evict.load(std::memory_order_relaxed)) letters += 'e';
-  if (session.no_touch.load(std::memory_order_relaxed)) letters += 'T';
+  if (client.subscriptions.any()) letters += 'P';
+  if (client.wait != ClientWait::kNone) letters += 'b';
+  if (client.queued_commands >= 0) letters += 'x';
+  if (client.subscriptions.tracks) letters += 't';
+  if (client.subscriptions.redirect_is_broken) letters += 'R';
+  if (client.subscriptions.is_broadcast) letters += 'B';
+  if (client.reads_replicas) letters += 'r';
+  if (client.kill_requested.load(std::memory_order_relaxed)) letters += 'A';
+  if (client.socket.is_unix) letters += 'U';
+  if (client.no_evict) letters += 'e';
+  if (client.no_touch) letters += 'T';
   return letters.empty() ? "N" : letters;
 }
 
 // Returns the id of the client that CLIENT TRACKING redirects to; 0 for none, -1 while tracking is
 // off.
-int64_t redirect_of(const Session& session) {
-  const Subscriptions::PublishedTracking& tracking = session.subscriptions.published_tracking();
-  const uint64_t redirect = tracking.redirect.load(std::memory_order_relaxed);
-  return tracking.is_on.load(std::memory_order_relaxed) ? static_cast<int64_t>(redirect) : -1;
+int64_t redirect_of(const Client& client) {
+  const SubscriptionFigures& subscriptions = client.subscriptions;
+  return subscriptions.tracks ? static_cast<int64_t>(subscriptions.redirect.get()) : -1;
 }
 
 int64_t seconds_since(int64_t then_us, int64_t now_us) {
@@ -49,41 +47,38 @@ int64_t seconds_since(int64_t then_us, int64_t now_us) {
 
 }  // namespace
 
-std::string client_line(const Session& session, int64_t now_us, size_t argument_bytes) {
-  const ClientNames::Values names = session.names.get();
-  const std::string* command = session.traffic.last_command();
-  const uint64_t query = session.query_buffer_bytes.load(std::memory_order_relaxed);
-  const uint64_t query_free = session.query_buffer_free_bytes.load(std::memory_order_relaxed);
-  const uint64_t output = session.output_buffer_bytes.load(std::memory_order_relaxed);
+std::string client_line(const Client& client, int64_t now_us, size_t argument_bytes) {
+  const ClientNames::Values names = client.names.get();
+  const std::string* command = client.traffic.last_command;
+  const uint64_t query = client.query_buffer_bytes;
+  const uint64_t query_free = client.query_buffer_free_bytes;
+  const uint64_t output = client.output_buffer_bytes;
   std::string line;
   const auto out = std::back_inserter(line);
   fmt::format_to(out, "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={}",
-                 session.id, session.address, session.local_address, session.socket.descriptor,
-                 names.name, seconds_since(session.created_us, now_us),
-                 seconds_since(session.last_interaction_us.load(std::memory_order_relaxed), now_us),
-                 flag_letters(session), int{session.database});
-  const Subscriptions& subscriptions = session.subscriptions;
+                 client.id, client.address, client.local_address, client.socket.descriptor,
+                 names.name, seconds_since(client.created_us, now_us),
+                 seconds_since(client.last_interaction_us, now_us), flag_letters(client),
+                 int{client.database});
+  const SubscriptionFigures& subscriptions = client.subscriptions;
   fmt::format_to(out, " sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={}",
-                 subscriptions.published_count(SubscriptionKind::kChannel),
-                 subscriptions.published_count(SubscriptionKind::kPattern),
-                 subscriptions.published_count(SubscriptionKind::kShardChannel),
-                 session.queued_commands.load(std::memory_order_relaxed), query, query_free);
+                 subscriptions.count(SubscriptionKind::kChannel),
+                 subscriptions.count(SubscriptionKind::kPattern),
+                 subscriptions.count(SubscriptionKind::kShardChannel), client.queued_commands,
+                 query, query_free);
   // The arguments are views of the query buffer, so the field tot-mem already includes them.
-  argument_bytes += session.argument_bytes.load(std::memory_order_relaxed);
+  argument_bytes += client.argument_bytes;
   fmt::format_to(out, " argv-mem={} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={}",
-                 argument_bytes, session.queued_bytes.load(std::memory_order_relaxed),
-                 session.output_buffer_capacity_bytes.load(std::memory_order_relaxed),
-                 session.output_buffer_peak_bytes.load(std::memory_order_relaxed), output, output,
-                 session.published_memory_bytes());
+                 argument_bytes, client.queued_bytes, client.output_buffer_capacity_bytes,
+                 client.output_buffer_peak_bytes, output, output, client.published_memory_bytes());
   fmt::format_to(out, " events={} cmd={} user={} redir={} resp={}", output == 0 ? "r" : "rw",
-                 command == nullptr ? "NULL" : *command, names.user, redirect_of(session),
-                 static_cast<int>(protocol::RespVersion{session.resp}));
+                 command == nullptr ? "NULL" : *command, names.user, redirect_of(client),
+                 static_cast<int>(protocol::RespVersion{client.resp}));
   // The fields that Redis added after 7.0 come last, in the order of the Redis versions that added
   // them.
-  fmt::format_to(
-      out, " lib-name={} lib-ver={} watch={} tot-net-in={} tot-net-out={} tot-cmds={}\n",
-      names.library, names.library_version, session.watched_keys.load(std::memory_order_relaxed),
-      session.traffic.received_bytes(), session.traffic.sent_bytes(), session.traffic.commands());
+  fmt::format_to(out, " lib-name={} lib-ver={} watch={} tot-net-in={} tot-net-out={} tot-cmds={}\n",
+                 names.library, names.library_version, client.watched_keys,
+                 client.traffic.received_bytes, client.traffic.sent_bytes, client.traffic.commands);
   return line;
 }
 

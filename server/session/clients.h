@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Clients: every connected session, by its id.
+// Clients: every connected client, by its id.
 //
-// Invariants: a session is added before its first byte is read, and removed when its connection is
+// Invariants: a client is added before its first byte is read, and removed when its connection is
 // closed.
 // Thread safety: all members may be called from any thread.
 #pragma once
@@ -14,7 +14,7 @@
 #include <mutex>
 #include <vector>
 
-#include "server/session/session.h"
+#include "server/session/client.h"
 
 namespace server {
 
@@ -22,14 +22,14 @@ class Clients {
  public:
   uint64_t next_id() { return last_id_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-  void add(std::shared_ptr<Session> session);
+  void add(std::shared_ptr<Client> client);
   void remove(uint64_t id);
-  // Returns the session with the id; null if there is none. find() and list() omit a killed
-  // session, even if its thread has not closed the connection yet.
-  std::shared_ptr<Session> find(uint64_t id) const;
-  // Returns the sessions in the order of their ids.
-  std::vector<std::shared_ptr<Session>> list() const;
-  // The sums of Session::memory_bytes() of the sessions in list(). Replicas have a sum of their
+  // Returns the client with the id; null if there is none. find() and list() omit a killed
+  // client, even if its thread has not closed the connection yet.
+  std::shared_ptr<Client> find(uint64_t id) const;
+  // Returns the clients in the order of their ids.
+  std::vector<std::shared_ptr<Client>> list() const;
+  // The sums of Client::memory_bytes() of the clients in list(). Replicas have a sum of their
   // own.
   struct Memory {
     uint64_t normal_bytes = 0;
@@ -40,7 +40,7 @@ class Clients {
 
   // Updates the total memory of all clients after a possible change of one session's memory. Called
   // on the session's thread. Costs an atomic write only if the session's memory has changed.
-  void count_memory(Session& session);
+  void count_memory(Client& client);
   // Enforces maxmemory-clients after the sum has grown: evicts the biggest clients until the rest
   // use less than `limit_bytes`. Replicas, the link to the leader and clients with NO-EVICT are
   // exempt. If their memory alone exceeds the limit, this function evicts no more clients until
@@ -64,17 +64,17 @@ class Clients {
     return sum_bytes_.load(std::memory_order_relaxed) >= static_cast<int64_t>(limit_bytes);
   }
   // Subtracts the client's memory from the sum. Returns the number of subtracted bytes.
-  uint64_t stop_counting(Session& session);
-  // Updates closing_bytes_ after the memory of an evicted session has changed. Does nothing for
-  // other sessions.
-  void count_closing(const Session& session);
-  void evict(Session& session);
+  uint64_t stop_counting(Client& client);
+  // Updates closing_bytes_ after the memory of an evicted client has changed. Does nothing for
+  // other clients.
+  void count_closing(const Client& client);
+  void evict(Client& client);
 
   std::atomic<uint64_t> last_id_{0};
   std::atomic<size_t> count_{0};
   std::atomic<uint64_t> evicted_count_{0};
-  // Sum of the sessions' counted_bytes. It is signed, because a subtraction may come before the
-  // addition that another thread makes for the same session.
+  // Sum of the clients' counted_bytes. It is signed, because a subtraction may come before the
+  // addition that another thread makes for the same client.
   std::atomic<int64_t> sum_bytes_{0};
   // True if the last eviction could not reach the limit, because the clients with NO-EVICT alone
   // use `limit_bytes` or more.
@@ -84,8 +84,8 @@ class Clients {
   std::mutex evicting_;
   std::atomic<uint64_t> closing_bytes_{0};
   mutable std::mutex mutex_;  // this mutex guards the members below
-  std::map<uint64_t, std::shared_ptr<Session>> sessions_;
-  // Maps the id of each evicted session that is not removed yet to the session's share of
+  std::map<uint64_t, std::shared_ptr<Client>> clients_;
+  // Maps the id of each evicted client that is not removed yet to the client's share of
   // closing_bytes_, in bytes.
   std::map<uint64_t, uint64_t> closing_;
 };

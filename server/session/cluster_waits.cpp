@@ -17,12 +17,12 @@ bool awaits_cluster(const cluster::ClusterState& cluster) {
 std::string end_foreign_channels(PubSub& pubsub, cluster::ClusterState& cluster, Session& session) {
   constexpr auto kKind = SubscriptionKind::kShardChannel;
   if (session.subscriptions.count(kKind) == 0 || !cluster.is_on()) return {};
-  const cluster::View& view = cluster.view_of(session.thread_index);
+  const cluster::View& view = cluster.view_of(session.client->thread_index);
   protocol::OutputBuffer news;
-  protocol::ReplyWriter writer(news, session.resp);
+  protocol::ReplyWriter writer(news, session.client->resp);
   for (const std::string& name : session.subscriptions.names(kKind)) {
     if (view.has_topology() && view.owns(core::keyspace::slot_of(name))) continue;
-    pubsub.unsubscribe(kKind, name, session.id);
+    pubsub.unsubscribe(kKind, name, session.client->id);
     session.subscriptions.remove(kKind, name);
     writer.push(3);
     writer.bulk("sunsubscribe");

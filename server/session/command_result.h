@@ -29,6 +29,7 @@ struct CommandResult {
   // The reply that the command waits for; null unless the outcome is kBlocked. The caller must
   // execute no other command of the session during the wait.
   std::unique_ptr<AwaitedReply> awaited{};
+  bool is_silent = false;  // true if CLIENT REPLY silences the awaited reply
 };
 
 }  // namespace server

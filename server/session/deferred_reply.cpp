@@ -44,8 +44,8 @@ DeferredReply defer_reply(const Clients& clients, uint64_t session_id) {
     deferred->line = std::move(line);
     deferred->is_ready.store(true, std::memory_order_release);
     // The client may have disconnected before the reply was ready.
-    const auto session = clients.find(session_id);
-    if (session != nullptr && session->wake) session->wake();
+    const auto client = clients.find(session_id);
+    if (client != nullptr && client->wake) client->wake();
   };
   const auto end = [end_with](const core::Result<>& result) {
     end_with(result ? "+OK" : fmt::format("-{}", result.error().message));

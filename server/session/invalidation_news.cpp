@@ -6,6 +6,7 @@
 #include "server/session/clients.h"
 #include "server/session/pubsub/pub_sub.h"
 #include "server/session/pubsub/tracking.h"
+#include "server/session/session.h"
 
 namespace server {
 namespace {
@@ -23,13 +24,13 @@ bool wants(const ClientTracking& tracking, const Invalidation& invalidation, uin
 std::string broken_redirect_news(Session& session, ClientTracking& tracking) {
   tracking.is_broken = true;
   session.subscriptions.show_tracking();
-  if (session.resp != RespVersion::kResp3) return "";
+  if (session.client->resp != RespVersion::kResp3) return "";
   return fmt::format(">2\r\n$21\r\ntracking-redir-broken\r\n:{}\r\n", tracking.redirect);
 }
 
 // Writes the message. `keys` is a RESP array, or empty if all keys were deleted.
 std::string news(const Session& session, bool is_redirected, const std::string& keys) {
-  if (session.resp == RespVersion::kResp3) {
+  if (session.client->resp == RespVersion::kResp3) {
     return ">2\r\n$10\r\ninvalidate\r\n" + (keys.empty() ? "_\r\n" : keys);
   }
   // A RESP2 client gets invalidations as pub/sub messages. Unless it has subscribed to a channel,
@@ -46,7 +47,7 @@ std::string invalidation_news(PubSub& pubsub, const Clients& clients, Session& s
   const Invalidation& invalidation = *delivery.invalidation;
   if (delivery.is_redirected) return news(session, true, invalidation.keys);
   ClientTracking* const tracking = session.subscriptions.tracking();
-  if (tracking == nullptr || !wants(*tracking, invalidation, session.id)) return "";
+  if (tracking == nullptr || !wants(*tracking, invalidation, session.client->id)) return "";
   if (tracking->redirect == 0) return news(session, false, invalidation.keys);
   const auto target = clients.find(tracking->redirect);
   if (target == nullptr) return broken_redirect_news(session, *tracking);
@@ -64,9 +65,9 @@ std::string take_invalidation_news(PubSub& pubsub, Tracking& tracking, Session& 
   // session's invalidations are taken.
   if (wanted->is_broadcast) tracking.send_broadcasts(0);
   std::string bytes;
-  for (const auto& invalidation : pubsub.take_invalidations(session.thread_index, session.id)) {
-    if (wants(*wanted, *invalidation, session.id))
-      bytes += news(session, false, invalidation->keys);
+  const Client& client = *session.client;
+  for (const auto& invalidation : pubsub.take_invalidations(client.thread_index, client.id)) {
+    if (wants(*wanted, *invalidation, client.id)) bytes += news(session, false, invalidation->keys);
   }
   return bytes;
 }

@@ -54,8 +54,8 @@ std::vector<std::string> logged_words(const Observed& observed) {
 }
 
 std::string monitored_address(const Session& session) {
-  if (!session.socket.is_unix) return session.address;
-  return "unix:" + session.address.substr(0, session.address.rfind(':'));
+  if (!session.client->socket.is_unix) return session.client->address;
+  return "unix:" + session.client->address.substr(0, session.client->address.rfind(':'));
 }
 
 }  // namespace
@@ -101,8 +101,8 @@ void Observer::observe(const Observed& observed) {
     SlowCommand command{.time_s = now_s,
                         .duration_us = duration_us,
                         .words = logged_words(observed),
-                        .address = observed.session.address,
-                        .client_name = observed.session.names.get().name};
+                        .address = observed.session.client->address,
+                        .client_name = observed.session.client->names.get().name};
     slow_log_->add(std::move(command),
                    static_cast<size_t>(config_.integer(OptionId::kSlowlogMaxLen)));
   }
@@ -110,7 +110,7 @@ void Observer::observe(const Observed& observed) {
   // A monitor that was added after the move therefore does not get this command.
   const bool is_readable = stored_word(observed) == nullptr;
   if (observed.is_monitored && is_readable && monitors_->count() > 0) {
-    monitors_->feed(monitor_line(now_us, static_cast<unsigned>(observed.session.database),
+    monitors_->feed(monitor_line(now_us, static_cast<unsigned>(observed.session.client->database),
                                  monitored_address(observed.session), masked_words(observed)));
   }
 }
@@ -120,15 +120,15 @@ void Observer::record_event(std::string_view kind, int64_t duration_ms) {
 }
 
 void Observer::start_monitor(Session& session) {
-  session.peer = Peer::kMonitor;
-  monitors_->add(session.id, session.thread_index);
+  session.client->peer = Peer::kMonitor;
+  monitors_->add(session.client->id, session.client->thread_index);
   update();
 }
 
 void Observer::stop_monitor(Session& session) {
-  if (session.peer != Peer::kMonitor) return;
-  session.peer = Peer::kClient;
-  monitors_->remove(session.id);
+  if (session.client->peer != Peer::kMonitor) return;
+  session.client->peer = Peer::kClient;
+  monitors_->remove(session.client->id);
   update();
 }
 

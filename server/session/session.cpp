@@ -6,7 +6,10 @@
 
 namespace server {
 
-Session::Session(uint64_t session_id) : ClientEndpoint(session_id) {}
+const uint64_t Client::kObjectsBytes = sizeof(Client) + sizeof(Session);
+
+Session::Session(uint64_t id)
+    : client(std::make_shared<Client>(id)), subscriptions(client->subscriptions) {}
 
 Session::~Session() = default;
 
@@ -14,7 +17,7 @@ void unsubscribe_all(PubSub& pubsub, Session& session) {
   using enum SubscriptionKind;
   for (const SubscriptionKind kind : {kChannel, kPattern, kShardChannel}) {
     for (const std::string& name : session.subscriptions.names(kind)) {
-      pubsub.unsubscribe(kind, name, session.id);
+      pubsub.unsubscribe(kind, name, session.client->id);
       session.subscriptions.remove(kind, name);
     }
   }
@@ -22,12 +25,12 @@ void unsubscribe_all(PubSub& pubsub, Session& session) {
 
 void stop_tracking(Tracking& tracking, Session& session) {
   if (session.subscriptions.tracking() == nullptr) return;
-  tracking.end(session.id);
+  tracking.end(session.client->id);
   session.subscriptions.set_tracking(nullptr);
 }
 
 void forget_tracking(Tracking& tracking, Session& session) {
-  tracking.forget(session.id);
+  tracking.forget(session.client->id);
 }
 
 }  // namespace server

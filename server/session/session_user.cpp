@@ -28,7 +28,7 @@ bool may_listen_on(const Session& session, const acl::User& user) {
 
 void set_user(Session& session, acl::UserPtr user, uint64_t version) {
   if (session.identity.user == nullptr || session.identity.user->name() != user->name()) {
-    session.names.change([&](ClientNames::Values& names) { names.user = user->name(); });
+    session.client->names.change([&](ClientNames::Values& names) { names.user = user->name(); });
   }
   const bool is_trusted = session.origin != CommandOrigin::kClient || user->is_unrestricted();
   session.identity.user = std::move(user);

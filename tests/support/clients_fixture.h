@@ -81,38 +81,41 @@ class ClientsFixture : public CommandTest {
     // If `context` is set, the server uses TLS on this connection.
     explicit Remote(ClientsFixture& owner, const std::shared_ptr<SSL_CTX>& context = nullptr)
         : owner_(owner) {
-      auto session = std::make_shared<Session>(owner.clients_.next_id());
-      session->socket.descriptor = std::exchange(sockets.near, -1);
+      auto session = std::make_unique<Session>(owner.clients_.next_id());
+      client_ = session->client;
+      client_->socket.descriptor = std::exchange(sockets.near, -1);
       if (context != nullptr) {
-        session->socket.tls = std::make_shared<TlsStream>(context, TlsStream::Side::kServer,
-                                                          session->socket.descriptor);
+        client_->socket.tls = std::make_shared<TlsStream>(context, TlsStream::Side::kServer,
+                                                          client_->socket.descriptor);
       }
       session->authenticated = owner.users_.is_open();
-      session->created_us = owner.clock_.monotonic_us();
-      session->last_interaction_us = session->created_us;
-      session->address = "127.0.0.1:" + std::to_string(50'000 + session->id);
-      session->local_address = "127.0.0.1:2";
-      session->wake = [&owner, id = session->id] {
+      client_->created_us = owner.clock_.monotonic_us();
+      client_->last_interaction_us = client_->created_us;
+      client_->address = "127.0.0.1:" + std::to_string(50'000 + client_->id);
+      client_->local_address = "127.0.0.1:2";
+      client_->wake = [&owner, id = client_->id] {
         owner.thread_.loop.post([&owner, id] {
           if (const auto found = owner.thread_.connections.find(id)) found->wake();
         });
       };
-      session_ = session;
-      owner.clients_.add(session);
+      session_ = session.get();
+      owner.clients_.add(client_);
       const auto made =
           std::make_shared<Connection>(owner.thread_, owner.services_, std::move(session));
       connection = made.get();
-      owner.thread_.connections.add(session_->id, made);
+      owner.thread_.connections.add(client_->id, made);
       connection->start();
     }
     Remote(const Remote&) = delete;
     Remote& operator=(const Remote&) = delete;
 
-    uint64_t id() const { return session_->id; }
-    std::string id_text() const { return std::to_string(session_->id); }
+    uint64_t id() const { return client_->id; }
+    std::string id_text() const { return std::to_string(client_->id); }
+    Client& client() { return *client_; }
+    // REQUIRES: the connection is open.
     Session& session() { return *session_; }
     // True if the server has closed this client's connection.
-    bool is_closed() const { return owner_.thread_.connections.find(session_->id) == nullptr; }
+    bool is_closed() const { return owner_.thread_.connections.find(client_->id) == nullptr; }
 
     void send(std::string_view bytes) const {
       ASSERT_EQ(::send(sockets.far, bytes.data(), bytes.size(), MSG_NOSIGNAL),
@@ -223,7 +226,8 @@ class ClientsFixture : public CommandTest {
     void record(const std::string& text) { replies_ += (replies_.empty() ? "" : " | ") + text; }
 
     ClientsFixture& owner_;
-    std::shared_ptr<Session> session_;
+    std::shared_ptr<Client> client_;
+    Session* session_ = nullptr;
     protocol::ReplyParser parser_;
     std::string bytes_;
     std::string replies_;

@@ -76,31 +76,31 @@ CommandTest::Server::Server(const Renames& renames)
   journal.set_active(true);
 }
 
-CommandTest::Client::Client(CommandTest& test)
-    : session(std::make_shared<Session>(test.clients_.next_id())),
+CommandTest::TestClient::TestClient(CommandTest& test)
+    : session(std::make_unique<Session>(test.clients_.next_id())),
       dispatcher(test.services_, test.statistics_.thread(0), *session),
       owner(test) {
   session->authenticated = true;
-  session->created_us = test.clock_.monotonic_us();
-  session->last_interaction_us = session->created_us;
-  session->address = "127.0.0.1:1";
-  session->local_address = "127.0.0.1:2";
-  test.clients_.add(session);
+  session->client->created_us = test.clock_.monotonic_us();
+  session->client->last_interaction_us = session->client->created_us;
+  session->client->address = "127.0.0.1:1";
+  session->client->local_address = "127.0.0.1:2";
+  test.clients_.add(session->client);
 }
 
-CommandTest::Client::~Client() {
+CommandTest::TestClient::~TestClient() {
   dispatcher.end_session();
-  owner.clients_.remove(session->id);
+  owner.clients_.remove(session->client->id);
 }
 
-std::string CommandTest::Client::run(const std::vector<std::string>& command) {
+std::string CommandTest::TestClient::run(const std::vector<std::string>& command) {
   const std::vector<std::string_view> args(command.begin(), command.end());
   protocol::OutputBuffer replies;
   last_result = dispatcher.execute(args, owner.clock_.now_ms, replies);
   return std::string(replies.view());
 }
 
-std::vector<std::string> CommandTest::Client::run_pipeline(
+std::vector<std::string> CommandTest::TestClient::run_pipeline(
     const std::vector<std::vector<std::string_view>>& commands) {
   std::vector<Request> requests;
   for (const auto& args : commands) requests.push_back({.args = args});
@@ -114,9 +114,9 @@ std::vector<std::string> CommandTest::Client::run_pipeline(
   return answers;
 }
 
-std::string CommandTest::Client::try_answer() {
+std::string CommandTest::TestClient::try_answer() {
   protocol::OutputBuffer replies;
-  protocol::ReplyWriter reply(replies, session->resp);
+  protocol::ReplyWriter reply(replies, session->client->resp);
   const bool is_answered = last_result.awaited->try_answer(reply, false);
   EXPECT_EQ(is_answered, !replies.empty());
   return std::string(replies.view());
@@ -155,8 +155,8 @@ CommandTest::CommandTest(const Renames& renames)
       shutdown_(server_->shutdown),
       shutdowns_requested_(server_->surroundings.ends),
       services_(server_->services),
-      client_(std::make_unique<Client>(*this)),
-      other_(std::make_unique<Client>(*this)) {}
+      client_(std::make_unique<TestClient>(*this)),
+      other_(std::make_unique<TestClient>(*this)) {}
 
 CommandTest::~CommandTest() = default;
 

@@ -41,11 +41,11 @@ class CommandTest : public ::testing::Test {
 
  protected:
   // A client: a session and the dispatcher that runs its commands.
-  struct Client {
-    explicit Client(CommandTest& test);
-    ~Client();
-    Client(const Client&) = delete;
-    Client& operator=(const Client&) = delete;
+  struct TestClient {
+    explicit TestClient(CommandTest& test);
+    ~TestClient();
+    TestClient(const TestClient&) = delete;
+    TestClient& operator=(const TestClient&) = delete;
 
     // Runs a command and returns the bytes of its reply.
     std::string run(const std::vector<std::string>& command);
@@ -55,7 +55,7 @@ class CommandTest : public ::testing::Test {
     // Returns the reply that a blocked client has received, or "" if there is none yet.
     std::string try_answer();
 
-    std::shared_ptr<Session> session;
+    const std::unique_ptr<Session> session;
     Dispatcher dispatcher;
     CommandTest& owner;
     CommandResult last_result;
@@ -113,8 +113,8 @@ class CommandTest : public ::testing::Test {
   Shutdown& shutdown_;
   const int& shutdowns_requested_;
   Services& services_;
-  std::unique_ptr<Client> client_;
-  std::unique_ptr<Client> other_;
+  std::unique_ptr<TestClient> client_;
+  std::unique_ptr<TestClient> other_;
 };
 
 }  // namespace server

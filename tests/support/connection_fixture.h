@@ -16,7 +16,7 @@ namespace server::net {
 
 class ConnectionFixture : public ClientsFixture {
  protected:
-  ConnectionFixture() { session_->authenticated = true; }
+  ConnectionFixture() { remote_.session().authenticated = true; }
 
   void send(std::string_view bytes) const { remote_.send(bytes); }
   // Returns the received bytes, followed by "(end)" if the server has closed the connection.
@@ -42,7 +42,6 @@ class ConnectionFixture : public ClientsFixture {
 
   Remote& remote_ = connect();
   SocketPair& sockets_ = remote_.sockets;
-  Session* session_ = &remote_.session();
   Connection* connection_ = remote_.connection;
 };
 

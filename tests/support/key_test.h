@@ -22,7 +22,7 @@ class KeyTest : public CommandTest {
     const auto key = keyspace_.ref(name);
     const auto lock = keyspace_.lock_exclusive(key);
     core::keyspace::Entry& entry = core::keyspace::upsert(
-        keyspace_, static_cast<unsigned>(client_->session->database), key, clock_.now_ms);
+        keyspace_, static_cast<unsigned>(client_->session->client->database), key, clock_.now_ms);
     EXPECT_TRUE(entry.set_string(value));
     entry.touch(static_cast<uint32_t>(clock_.now_ms / 1000));
     return entry;

@@ -34,9 +34,9 @@ class LeaderFixture : public CommandTest {
     explicit Remote(LeaderFixture& test) : client(test) {
       ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data());
       for (const int end : ends) ::fcntl(end, F_SETFL, O_NONBLOCK);
-      client.session->socket.descriptor = ends[0];
-      client.session->replica.knows_psync2 = true;
-      client.session->replica.reads_effects = true;
+      client.session->client->socket.descriptor = ends[0];
+      traits().knows_psync2 = true;
+      traits().reads_effects = true;
     }
     ~Remote() {
       client.dispatcher.end_session();
@@ -45,6 +45,7 @@ class LeaderFixture : public CommandTest {
     Remote(const Remote&) = delete;
     Remote& operator=(const Remote&) = delete;
 
+    ReplicaTraits& traits() { return client.session->replica_role().traits; }
     // True if bytes have arrived or the leader has closed the connection.
     bool is_readable() const {
       pollfd waited{ends[1], POLLIN, 0};
@@ -79,7 +80,7 @@ class LeaderFixture : public CommandTest {
     }
 
     std::array<int, 2> ends{};
-    Client client;
+    TestClient client;
   };
   // Time limit of waits. Only a failing test waits this long.
   static constexpr int kPatienceMs = 60'000;
@@ -99,7 +100,7 @@ class LeaderFixture : public CommandTest {
   // Starts a snapshot for `peer`. Returns the bytes that the leader sends before the snapshot. The
   // child process continues to write the snapshot until read_snapshot() reads it.
   static std::string begin_snapshot(Remote& peer) {
-    peer.client.session->replica.takes_eof_mark = true;
+    peer.traits().takes_eof_mark = true;
     peer.client.run({"PSYNC", "?", "-1"});
     return begin_snapshot_of(peer);
   }

@@ -37,20 +37,20 @@ std::optional<bool> on_or_off(Context& ctx, std::string_view word) {
 
 /* CLIENT ID */
 void client_id(Context& ctx) {
-  ctx.reply.integer(static_cast<int64_t>(ctx.session.id));
+  ctx.reply.integer(static_cast<int64_t>(ctx.session.client->id));
 }
 
-std::string line_of(const Context& ctx, const Session& session) {
+std::string line_of(const Context& ctx, const Client& client) {
   size_t argument_bytes = 0;
-  if (session.id == ctx.session.id) {
+  if (client.id == ctx.session.client->id) {
     for (const std::string_view argument : ctx.args) argument_bytes += argument.size();
   }
-  return client_line(session, ctx.environment.clock.monotonic_us(), argument_bytes);
+  return client_line(client, ctx.environment.clock.monotonic_us(), argument_bytes);
 }
 
 /* CLIENT INFO */
 void client_info(Context& ctx) {
-  ctx.reply.verbatim(line_of(ctx, ctx.session), "txt");
+  ctx.reply.verbatim(line_of(ctx, *ctx.session.client), "txt");
 }
 
 /* CLIENT LIST [ID client-id …] [TYPE type] [USER name] [ADDR a] [LADDR a] [SKIPME yes|no]
@@ -61,15 +61,15 @@ void client_list(Context& ctx) {
   ClientFilter filter;
   const auto read = read_client_filter(options, ctx.services.users, kListedIds, filter);
   if (!read) return ctx.reply.error(read.error().message);
-  std::vector<std::shared_ptr<Session>> sessions;
+  std::vector<std::shared_ptr<Client>> clients;
   for (const uint64_t id : filter.ids) {
-    if (auto session = ctx.services.clients.find(id)) sessions.push_back(std::move(session));
+    if (auto client = ctx.services.clients.find(id)) clients.push_back(std::move(client));
   }
-  if (filter.ids.empty()) sessions = ctx.services.clients.list();
+  if (filter.ids.empty()) clients = ctx.services.clients.list();
   const int64_t now_us = ctx.environment.clock.monotonic_us();
   std::string lines;
-  for (const auto& session : sessions) {
-    if (filter.accepts(*session, ctx.session, now_us)) lines += line_of(ctx, *session);
+  for (const auto& client : clients) {
+    if (filter.accepts(*client, *ctx.session.client, now_us)) lines += line_of(ctx, *client);
   }
   ctx.reply.verbatim(lines, "txt");
 }
@@ -78,16 +78,16 @@ void client_list(Context& ctx) {
 int64_t kill_clients(Context& ctx, const ClientFilter& filter) {
   const int64_t now_us = ctx.environment.clock.monotonic_us();
   int64_t killed = 0;
-  for (const auto& session : ctx.services.clients.list()) {
-    if (!filter.accepts(*session, ctx.session, now_us)) continue;
+  for (const auto& client : ctx.services.clients.list()) {
+    if (!filter.accepts(*client, *ctx.session.client, now_us)) continue;
     ++killed;
-    if (session->id == ctx.session.id) {
+    if (client->id == ctx.session.client->id) {
       ctx.close_after_reply();
     } else {
       // As in Redis, stream buffers that only the killed replica uses are freed before the reply.
       // The killed replica's connection ends later, on another thread.
-      if (session->peer == Peer::kReplica) ctx.services.leader.detach(session->id);
-      session->request_kill();
+      if (client->peer == Peer::kReplica) ctx.services.leader.detach(client->id);
+      client->request_kill();
     }
   }
   return killed;
@@ -112,13 +112,13 @@ void client_kill(Context& ctx) {
 void client_setname(Context& ctx) {
   const std::string_view name = ctx.args[2];
   if (const auto fault = client_name_fault(name); !fault.empty()) return ctx.reply.error(fault);
-  ctx.session.names.change([&](ClientNames::Values& names) { names.name = name; });
+  ctx.session.client->names.change([&](ClientNames::Values& names) { names.name = name; });
   ctx.reply.ok();
 }
 
 /* CLIENT GETNAME */
 void client_getname(Context& ctx) {
-  const std::string name = ctx.session.names.get().name;
+  const std::string name = ctx.session.client->names.get().name;
   if (name.empty()) return ctx.reply.null();
   ctx.reply.bulk(name);
 }
@@ -137,7 +137,7 @@ void client_setinfo(Context& ctx) {
     return ctx.reply.error(
         fmt::format("ERR {} cannot contain spaces, newlines or special characters.", attribute));
   }
-  ctx.session.names.change([&](ClientNames::Values& names) {
+  ctx.session.client->names.change([&](ClientNames::Values& names) {
     (is_name ? names.library : names.library_version) = value;
   });
   ctx.reply.ok();
@@ -163,7 +163,7 @@ void client_reply(Context& ctx) {
 void client_no_evict(Context& ctx) {
   const auto on = on_or_off(ctx, ctx.args[2]);
   if (!on) return;
-  ctx.session.no_evict.store(*on, std::memory_order_relaxed);
+  ctx.session.client->no_evict = *on;
   ctx.reply.ok();
 }
 
@@ -171,7 +171,7 @@ void client_no_evict(Context& ctx) {
 void client_no_touch(Context& ctx) {
   const auto on = on_or_off(ctx, ctx.args[2]);
   if (!on) return;
-  ctx.session.no_touch.store(*on, std::memory_order_relaxed);
+  ctx.session.client->no_touch = *on;
   ctx.reply.ok();
 }
 
@@ -197,7 +197,7 @@ void client_pause(Context& ctx) {
   // Inside EXEC, CLIENT PAUSE cannot wait for running writes, so these writes may end after the
   // reply to CLIENT PAUSE.
   if (ctx.in_exec) return ctx.reply.ok();
-  DeferredReply reply = defer_reply(ctx.services.clients, ctx.session.id);
+  DeferredReply reply = defer_reply(ctx.services.clients, ctx.session.client->id);
   pause.drain([end = reply.end] { end({}); });
   ctx.await(std::move(reply.awaited));
 }
@@ -219,12 +219,12 @@ void client_unblock(Context& ctx) {
   }
   const auto id = core::parse_int64(ctx.args[2]);
   if (!id) return ctx.reply.error(kNotAnInteger);
-  const auto session = ctx.services.clients.find(static_cast<uint64_t>(*id));
-  if (session == nullptr || session->wait != ClientWait::kUnblockable) {
+  const auto client = ctx.services.clients.find(static_cast<uint64_t>(*id));
+  if (client == nullptr || client->wait != ClientWait::kUnblockable) {
     return ctx.reply.integer(0);
   }
-  session->unblock_requested = has_error ? Unblock::kWithError : Unblock::kAsByTimeout;
-  if (session->wake) session->wake();
+  client->unblock_requested = has_error ? Unblock::kWithError : Unblock::kAsByTimeout;
+  if (client->wake) client->wake();
   ctx.reply.integer(1);
 }
 

@@ -26,11 +26,11 @@ std::optional<ClientType> parse_client_type(std::string_view word) {
   return std::nullopt;
 }
 
-ClientType type_of(const Session& session) {
-  const Peer peer = session.peer;
+ClientType type_of(const Client& client) {
+  const Peer peer = client.peer;
   if (peer == Peer::kLeader) return ClientType::kMaster;
   if (peer == Peer::kReplica) return ClientType::kReplica;
-  return session.subscriptions.published_any() ? ClientType::kPubSub : ClientType::kNormal;
+  return client.subscriptions.any() ? ClientType::kPubSub : ClientType::kNormal;
 }
 
 // As in Redis, an empty `wanted` matches no client. It does not match the link to a leader either,
@@ -92,14 +92,13 @@ bool is_option(std::string_view word) {
 
 }  // namespace
 
-bool ClientFilter::accepts(const Session& session, const Session& self, int64_t now_us) const {
-  return (!type || type_of(session) == *type) &&
-         (ids.empty() || std::ranges::find(ids, session.id) != ids.end()) &&
-         has_address(address, session.address) &&
-         has_address(local_address, session.local_address) &&
-         (!user || session.names.get().user == *user) &&
-         (now_us - session.created_us) / core::kSecondUs >= age_min_s &&
-         !(skips_self && session.id == self.id);
+bool ClientFilter::accepts(const Client& client, const Client& self, int64_t now_us) const {
+  return (!type || type_of(client) == *type) &&
+         (ids.empty() || std::ranges::find(ids, client.id) != ids.end()) &&
+         has_address(address, client.address) && has_address(local_address, client.local_address) &&
+         (!user || client.names.get().user == *user) &&
+         (now_us - client.created_us) / core::kSecondUs >= age_min_s &&
+         !(skips_self && client.id == self.id);
 }
 
 bool is_client_filter(Arguments options) {

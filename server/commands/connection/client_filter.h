@@ -4,8 +4,7 @@
 //
 // Invariants: a filter without options accepts all clients, except the caller if `skips_self` is
 // set.
-// Thread safety: accepts() may be called on any thread, because it reads only those members of a
-// session that all threads may read.
+// Thread safety: accepts() may be called on any thread.
 // Source: https://redis.io/docs/latest/commands/client-kill/ and Valkey 8.1's page on CLIENT KILL.
 // In Valkey, CLIENT LIST and CLIENT KILL have the same options, and ID accepts several ids.
 #pragma once
@@ -19,7 +18,7 @@
 #include "core/result.h"
 #include "server/dispatch/context.h"
 #include "server/session/acl/users.h"
-#include "server/session/session.h"
+#include "server/session/client.h"
 
 namespace server {
 
@@ -35,8 +34,8 @@ struct ClientFilter {
   int64_t age_min_s = 0;
   bool skips_self = false;
 
-  // Returns whether the filter selects the session. `now_us` is monotonic.
-  bool accepts(const Session& session, const Session& self, int64_t now_us) const;
+  // Returns whether the filter selects the client. `now_us` is monotonic.
+  bool accepts(const Client& client, const Client& self, int64_t now_us) const;
 };
 
 // Describes which client ids CLIENT LIST or CLIENT KILL accepts, and its error text for other ids.

@@ -63,15 +63,15 @@ void reset(Context& ctx) {
   unsubscribe_all(ctx.services.pubsub, session);
   stop_tracking(ctx.services.tracking, session);
   ctx.services.observer.stop_monitor(session);
-  session.database = 0;
-  session.resp = protocol::RespVersion::kResp2;
+  session.client->database = 0;
+  session.client->resp = protocol::RespVersion::kResp2;
   session.reply_mode = ReplyMode::kOn;
-  session.no_touch.store(false, std::memory_order_relaxed);
-  session.reads_replicas.store(false, std::memory_order_relaxed);
-  session.no_evict.store(false, std::memory_order_relaxed);
+  session.client->no_touch = false;
+  session.client->reads_replicas = false;
+  session.client->no_evict = false;
   set_default_user(session, ctx.services.users);
-  session.names.change([](ClientNames::Values& names) { names.name.clear(); });
-  ctx.reply.set_version(session.resp);
+  session.client->names.change([](ClientNames::Values& names) { names.name.clear(); });
+  ctx.reply.set_version(session.client->resp);
   ctx.reply.status("RESET");
 }
 
@@ -83,7 +83,7 @@ void select(Context& ctx) {
     return ctx.reply.error(not_in_cluster("SELECT"));
   }
   if (!index) return ctx.reply.error(index.error().message);
-  ctx.session.database = static_cast<int>(*index);
+  ctx.session.client->database = static_cast<int>(*index);
   ctx.reply.ok();
 }
 
@@ -189,11 +189,11 @@ void hello(Context& ctx) {
   if (!fault.empty()) return ctx.reply.error(fault);
   if (options->has_credentials) log_in(session, std::move(login));
   if (options->has_name) {
-    session.names.change([&](ClientNames::Values& names) { names.name = options->name; });
+    session.client->names.change([&](ClientNames::Values& names) { names.name = options->name; });
   }
   if (options->protocol != 0) {
-    session.resp = static_cast<protocol::RespVersion>(options->protocol);
-    ctx.reply.set_version(session.resp);
+    session.client->resp = static_cast<protocol::RespVersion>(options->protocol);
+    ctx.reply.set_version(session.client->resp);
   }
   const std::string zone = ctx.config().text(OptionId::kAvailabilityZone);
   ctx.reply.map(zone.empty() ? 7 : 8);
@@ -202,9 +202,9 @@ void hello(Context& ctx) {
   ctx.reply.bulk("version");
   ctx.reply.bulk(kCompatibleRedisVersion);
   ctx.reply.bulk("proto");
-  ctx.reply.integer(static_cast<int64_t>(protocol::RespVersion{session.resp}));
+  ctx.reply.integer(static_cast<int64_t>(protocol::RespVersion{session.client->resp}));
   ctx.reply.bulk("id");
-  ctx.reply.integer(static_cast<int64_t>(session.id));
+  ctx.reply.integer(static_cast<int64_t>(session.client->id));
   ctx.reply.bulk("mode");
   ctx.reply.bulk(ctx.environment.state.is_in_cluster() ? "cluster" : "standalone");
   ctx.reply.bulk("role");

@@ -53,7 +53,7 @@ int64_t published_count(const Subscriptions& subscriptions, SubscriptionKind kin
 // are rejected, except for subscriptions to local channels (see is_local_channel()).
 bool is_cut_off(const Context& ctx) {
   return ctx.has_one_database() &&
-         !ctx.services.cluster.view_of(ctx.session.thread_index).is_emulated();
+         !ctx.services.cluster.view_of(ctx.session.client->thread_index).is_emulated();
 }
 
 // Returns whether the channel is for keyspace notifications or invalidations. As in Redis, a server
@@ -82,7 +82,8 @@ void subscribe_to(Context& ctx, SubscriptionKind kind) {
   for (const std::string_view name : ctx.args.subspan(1)) {
     if (!session.subscriptions.contains(kind, name)) {
       const uint64_t serial = ctx.services.pubsub.subscribe(
-          kind, name, {session.id, session.thread_index}, &session.subscriptions.shared_bytes());
+          kind, name, {session.client->id, session.client->thread_index},
+          &session.client->subscriptions.names_bytes);
       session.subscriptions.add(kind, name, serial);
     }
     ctx.reply.push(3);
@@ -102,7 +103,7 @@ void unsubscribe_from(Context& ctx, SubscriptionKind kind) {
   };
   const auto drop = [&](std::string_view name) {
     if (subscriptions.contains(kind, name)) {
-      ctx.services.pubsub.unsubscribe(kind, name, ctx.session.id);
+      ctx.services.pubsub.unsubscribe(kind, name, ctx.session.client->id);
       subscriptions.remove(kind, name);
     }
     answer(name);

@@ -66,8 +66,8 @@ void exec(Context& ctx) {
   Transaction transaction = std::move(session.transaction);
   session.transaction = Transaction{};
   session.publish_transaction();
-  session.watched_keys.store(0, std::memory_order_relaxed);
-  session.watched_bytes.store(0, std::memory_order_relaxed);
+  session.client->watched_keys = 0;
+  session.client->watched_bytes = 0;
 
   // Like a save or a role change, EXEC locks the replication stream's mutex before the stripes, so
   // that no deadlock occurs. A replay of the stream or log already holds this mutex.
@@ -90,7 +90,7 @@ void exec(Context& ctx) {
   inner.in_exec = true;
   for (const QueuedCommand& queued : transaction.queue) {
     // A queued HELLO changes the protocol of the replies after it.
-    inner.reply.set_version(session.resp);
+    inner.reply.set_version(session.client->resp);
     ctx.dispatcher.run_queued(inner, queued);
   }
   ctx.expired_keys = std::move(inner.expired_keys);
@@ -114,14 +114,13 @@ void watch(Context& ctx) {
     const KeyRef key = ctx.keyspace().ref(name);
     const auto lock = ctx.keyspace().lock_exclusive(key);
     if (ctx.keyspace().watch(ctx.database(), key, transaction.watch_flag, ctx.now_ms)) {
-      transaction.watched.push_back({ctx.session.database, std::string(name)});
+      transaction.watched.push_back({ctx.session.client->database, std::string(name)});
       // The size of a watched key's name counts twice, because the keyspace's table of watches
       // stores a second copy of the name.
-      ctx.session.watched_bytes.fetch_add(sizeof(Transaction::WatchedKey) + 2 * name.size(),
-                                          std::memory_order_relaxed);
+      ctx.session.client->watched_bytes += sizeof(Transaction::WatchedKey) + 2 * name.size();
     }
   }
-  ctx.session.watched_keys.store(transaction.watched.size(), std::memory_order_relaxed);
+  ctx.session.client->watched_keys = transaction.watched.size();
   ctx.reply.ok();
 }
 

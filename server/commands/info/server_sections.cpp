@@ -112,18 +112,17 @@ void write_clients(const Source& source, Lines& lines) {
   uint64_t replicas = 0;
   uint64_t watching = 0;
   uint64_t watched_keys = 0;
-  const auto sessions = source.services.clients.list();
-  for (const auto& session : sessions) {
-    input_max = std::max(input_max, session->query_buffer_bytes.load(std::memory_order_relaxed) +
-                                        session->query_buffer_free_bytes.load());
-    output_max = std::max(output_max, session->output_buffer_bytes.load());
-    blocked += session->wait != ClientWait::kNone ? 1 : 0;
-    replicas += session->peer == Peer::kReplica ? 1 : 0;
-    const uint64_t watched = session->watched_keys.load(std::memory_order_relaxed);
+  const auto clients = source.services.clients.list();
+  for (const auto& client : clients) {
+    input_max = std::max(input_max, client->query_buffer_bytes + client->query_buffer_free_bytes);
+    output_max = std::max(output_max, client->output_buffer_bytes.get());
+    blocked += client->wait != ClientWait::kNone ? 1 : 0;
+    replicas += client->peer == Peer::kReplica ? 1 : 0;
+    const uint64_t watched = client->watched_keys;
     watching += watched > 0 ? 1 : 0;
     watched_keys += watched;
   }
-  lines.field("connected_clients", sessions.size() - replicas);
+  lines.field("connected_clients", clients.size() - replicas);
   lines.zeros({"cluster_connections"});
   lines.field("maxclients", source.services.config.max_clients());
   lines.field("client_recent_max_input_buffer", input_max);

@@ -157,8 +157,8 @@ class AwaitedMigration final : public AwaitedReply {
       dumped.push_back(std::move(*key));
     }
     if (dumped.empty()) return false;
-    transfer_ =
-        std::make_unique<KeyTransfer>(options_.target, std::move(dumped), parts_.session.wake);
+    transfer_ = std::make_unique<KeyTransfer>(options_.target, std::move(dumped),
+                                              parts_.session.client->wake);
     ++attempts_;
     return true;
   }
@@ -206,7 +206,7 @@ class AwaitedMigration final : public AwaitedReply {
     const Request request;
     protocol::OutputBuffer unused;
     CommandResult result;
-    Context ctx(parts_, request, protocol::ReplyWriter(unused, parts_.session.resp), now_ms,
+    Context ctx(parts_, request, protocol::ReplyWriter(unused, parts_.session.client->resp), now_ms,
                 result);
     ctx.command = command_;
     for (size_t i = 0; i < keys_.size(); ++i) {

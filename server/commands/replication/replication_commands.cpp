@@ -31,7 +31,7 @@ constexpr std::string_view kPendingOutput = "ERR SYNC and PSYNC are invalid with
 void serve_stream(Context& ctx, const Leader::Request& request) {
   Session& session = ctx.session;
   // As in Redis, PSYNC from a client in MONITOR mode has no effect and no reply.
-  if (session.peer != Peer::kClient) return;
+  if (session.client->peer != Peer::kClient) return;
   // A client with subscriptions or tracking is rejected, because their messages would corrupt the
   // stream.
   if (session.subscriptions.any() || session.subscriptions.tracking() != nullptr) {
@@ -46,32 +46,35 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
   }
   // Earlier replies must be sent before the stream starts.
   if (ctx.reply.buffer().size() > ctx.request.replies_begin ||
-      session.output_buffer_bytes.load() > 0) {
+      session.client->output_buffer_bytes > 0) {
     return ctx.reply.error(kPendingOutput);
   }
-  if (session.replica.wants_no_keys && !session.replica.takes_eof_mark) {
+  const ReplicaTraits& traits = session.replica_role().traits;
+  if (traits.wants_no_keys && !traits.takes_eof_mark) {
     return ctx.reply.error("ERR Filtered replica requires EOF capability");
   }
-  const auto own = ctx.services.clients.find(session.id);
-  if (own == nullptr) return ctx.reply.error("ERR this client cannot become a replica");
-  session.peer = Peer::kReplica;
+  if (ctx.services.clients.find(session.client->id) == nullptr)
+    return ctx.reply.error("ERR this client cannot become a replica");
+  session.client->peer = Peer::kReplica;
   session.reply_mode = ReplyMode::kOff;
-  if (auto attached = ctx.services.leader.attach(own, request); !attached) {
-    session.peer = Peer::kClient;
+  if (auto attached = ctx.services.leader.attach(session.client, traits, request); !attached) {
+    session.client->peer = Peer::kClient;
     session.reply_mode = ReplyMode::kOn;
     return ctx.reply.error(attached.error().message);
   }
-  session.on_end = [&leader = ctx.services.leader, id = session.id] { leader.detach(id); };
+  session.replica_role().on_end = [&leader = ctx.services.leader, id = session.client->id] {
+    leader.detach(id);
+  };
 }
 
 /* PSYNC replicationid offset [FAILOVER] */
 void psync(Context& ctx) {
   const auto offset = core::parse_int64(ctx.args[2]);
   if (!offset) return ctx.reply.error(kNotAnInteger);
-  if (ctx.session.peer == Peer::kClient && ctx.args.size() > 3 &&
+  if (ctx.session.client->peer == Peer::kClient && ctx.args.size() > 3 &&
       equals_ignore_case(ctx.args[3], "FAILOVER")) {
-    auto taken =
-        ctx.services.replica_controller.take_over(ctx.args[1], ctx.session.address, ctx.locking());
+    auto taken = ctx.services.replica_controller.take_over(ctx.args[1], ctx.session.client->address,
+                                                           ctx.locking());
     if (!taken) return ctx.reply.error(taken.error().message);
   }
   serve_stream(ctx, {ctx.args[1], *offset, false});
@@ -149,7 +152,7 @@ core::Result<> check_epoch(const Context& ctx, std::string_view text) {
 
 // Handles "ACK offset [FACK offset] [append-log fails]", and ignores other options. Sends no reply.
 void take_ack(Context& ctx, size_t index) {
-  if (ctx.session.peer != Peer::kReplica) return;
+  if (ctx.session.client->peer != Peer::kReplica) return;
   const auto acked = core::parse_int64(ctx.args[index + 1]);
   if (!acked || *acked < 0) return;
   ReplicaAck ack{static_cast<uint64_t>(*acked), std::nullopt};
@@ -162,7 +165,7 @@ void take_ack(Context& ctx, size_t index) {
       ack.log_fails = equals_ignore_case(value, kAckLogFails);
     }
   }
-  ctx.services.leader.ack(ctx.session.id, ack);
+  ctx.services.leader.ack(ctx.session.client->id, ack);
 }
 
 /* REPLCONF option value [option value ...] */
@@ -173,9 +176,10 @@ void replconf(Context& ctx) {
     // Only a leader sends GETACK, as a part of its stream. The link to the leader handles that
     // GETACK. So a GETACK that reaches this command is ignored.
     if (equals_ignore_case(ctx.args[i], "getack")) return;
-    const auto read = equals_ignore_case(ctx.args[i], "cluster-epoch")
-                          ? check_epoch(ctx, ctx.args[i + 1])
-                          : read_trait(ctx.session.replica, ctx.args[i], ctx.args[i + 1]);
+    const auto read =
+        equals_ignore_case(ctx.args[i], "cluster-epoch")
+            ? check_epoch(ctx, ctx.args[i + 1])
+            : read_trait(ctx.session.replica_role().traits, ctx.args[i], ctx.args[i + 1]);
     if (!read) return ctx.reply.error(read.error().message);
   }
   ctx.reply.ok();

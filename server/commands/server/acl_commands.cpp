@@ -35,12 +35,12 @@ void wrong_subcommand(Context& ctx) {
 void end_forbidden_listeners(const Context& ctx, const std::vector<uint64_t>& session_ids) {
   if (session_ids.empty()) return;
   for (const auto& [id, kind, name] : ctx.services.pubsub.subscriptions_of(session_ids)) {
-    const auto session = ctx.services.clients.find(id);
-    if (session == nullptr) continue;
-    const acl::UserPtr user = ctx.services.users.find(session->names.get().user);
+    const auto client = ctx.services.clients.find(id);
+    if (client == nullptr) continue;
+    const acl::UserPtr user = ctx.services.users.find(client->names.get().user);
     const bool may_listen =
         user != nullptr && user->allows_channel(name, kind == SubscriptionKind::kPattern);
-    if (!may_listen) session->request_kill();
+    if (!may_listen) client->request_kill();
   }
 }
 
@@ -50,19 +50,19 @@ void end_forbidden_listeners(const Context& ctx, const std::vector<uint64_t>& se
 // even if its session is closed afterwards.
 void notify_sessions(Context& ctx, std::optional<Arguments> names) {
   std::vector<uint64_t> listeners;
-  for (const auto& session : ctx.services.clients.list()) {
-    const std::string user = session->names.get().user;
+  for (const auto& client : ctx.services.clients.list()) {
+    const std::string user = client->names.get().user;
     if (names && std::ranges::find(*names, user) == names->end()) continue;
-    if (session->id == ctx.session.id) {
+    if (client->id == ctx.session.client->id) {
       if (!keeps_rights(ctx.environment, ctx.session)) ctx.close_after_reply();
       continue;
     }
     if (ctx.services.users.find(user) == nullptr) {
-      session->request_kill();
+      client->request_kill();
       continue;
     }
-    if (session->subscriptions.published_any()) listeners.push_back(session->id);
-    if (session->wake) session->wake();
+    if (client->subscriptions.any()) listeners.push_back(client->id);
+    if (client->wake) client->wake();
   }
   end_forbidden_listeners(ctx, listeners);
 }

@@ -24,8 +24,8 @@ namespace {
 // Returns whether enable-protected-configs treats the client as local: it is connected through the
 // loopback interface or a unix socket.
 Origin origin_of(const Session& session) {
-  const std::string_view address = session.address;
-  const bool local = session.socket.is_unix || address.starts_with("127.") ||
+  const std::string_view address = session.client->address;
+  const bool local = session.client->socket.is_unix || address.starts_with("127.") ||
                      address.starts_with("[::1]:") || address.starts_with("::1:");
   return local ? Origin::kLocal : Origin::kRemote;
 }

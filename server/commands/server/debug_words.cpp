@@ -102,9 +102,9 @@ std::string populated_value(uint64_t number, uint64_t size_bytes) {
 
 bool is_debug_allowed(Context& ctx) {
   const DebugCommand allowed{ctx.services.config.integer(OptionId::kEnableDebugCommand)};
-  const Session& session = ctx.session;
-  const bool is_local = session.socket.is_unix || session.address.starts_with("127.") ||
-                        session.address.starts_with("[::1]") || session.address.starts_with("::1");
+  const Client& client = *ctx.session.client;
+  const bool is_local = client.socket.is_unix || client.address.starts_with("127.") ||
+                        client.address.starts_with("[::1]") || client.address.starts_with("::1");
   if (allowed == DebugCommand::kYes || (allowed == DebugCommand::kLocal && is_local)) return true;
   ctx.reply.error(kNotAllowed);
   return false;

@@ -126,8 +126,9 @@ void Leader::stop() {
   thread_.join();
 }
 
-core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Request& request) {
-  auto link = std::make_shared<ReplicaSender>(session);
+core::Result<> Leader::attach(const std::shared_ptr<Client>& client, const ReplicaTraits& traits,
+                              const Request& request) {
+  auto link = std::make_shared<ReplicaSender>(client);
   if (!link->socket.is_open()) return core::Error{"ERR no descriptor is left for a replica"};
   link->speaks_psync = !request.is_sync;
   const int no_delay = parts_.config.flag(OptionId::kReplDisableTcpNodelay) ? 0 : 1;
@@ -136,50 +137,50 @@ core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Req
   {
     const std::scoped_lock lock(mutex_);
     drop_foreign(now_us);
-    if (session->replica.is_foreign()) {
-      if (auto checked = foreign_->check(session->address, now_us); !checked) return checked;
+    if (traits.is_foreign()) {
+      if (auto checked = foreign_->check(client->address, now_us); !checked) return checked;
     }
     link->moved_us = now_us;
-    if (request.is_sync || !try_partial(link, request, now_us)) {
+    if (request.is_sync || !try_partial(link, traits, request, now_us)) {
       if (!request.is_sync && request.id != "?") ++counters_.refused_partial_syncs;
       ++counters_.full_syncs;
       if (!backlog_.is_active()) replication_.begin_backlog();
-      ReplicaTraits traits = session->replica;
+      ReplicaTraits served = traits;
       // A child process that writes directly to sockets cannot write TLS records, because this
       // process keeps their sequence numbers.
-      if (session->socket.tls != nullptr) traits.takes_eof_mark = false;
-      replicas_->add(session->id, traits, !request.is_sync, now_us);
-      log_notice("Replica {} asks for a full synchronization", session->address);
+      if (client->socket.tls != nullptr) served.takes_eof_mark = false;
+      replicas_->add(client->id, served, !request.is_sync, now_us);
+      log_notice("Replica {} asks for a full synchronization", client->address);
     }
-    links_[session->id] = std::move(link);
+    links_[client->id] = std::move(link);
     update_write_gate_locked(now_us);
   }
   pump_->interrupt();
   return {};
 }
 
-bool Leader::try_partial(const std::shared_ptr<ReplicaSender>& link, const Request& request,
+bool Leader::try_partial(const LinkPtr& link, const ReplicaTraits& traits, const Request& request,
                          int64_t now_us) {
   const ReplicationIds ids = replication_.ids();
   if (request.offset < 1 || !ids.are_continued_from(request.id, request.offset)) return false;
   const auto offset = static_cast<uint64_t>(request.offset) - 1;
-  const bool is_foreign = link->session->replica.is_foreign();
+  const bool is_foreign = traits.is_foreign();
   if (is_foreign && !foreign_->may_continue_from(offset)) return false;
   link->cursor = backlog_.attach(offset);
   if (!link->cursor) return false;
   link->offset = offset;
-  const Session& session = *link->session;
-  link->say(session.replica.knows_psync2 ? "+CONTINUE " + ids.id + "\r\n" : "+CONTINUE\r\n");
-  replicas_->add_online(session.id, session.replica, offset, now_us);
+  const Client& client = *link->client;
+  link->say(traits.knows_psync2 ? "+CONTINUE " + ids.id + "\r\n" : "+CONTINUE\r\n");
+  replicas_->add_online(client.id, traits, offset, now_us);
   ++counters_.partial_syncs;
-  log_notice("Replica {} goes on at offset {}, {} bytes behind", session.address, offset,
+  log_notice("Replica {} goes on at offset {}, {} bytes behind", client.address, offset,
              backlog_.end_offset() - std::min(offset, backlog_.end_offset()));
   return true;
 }
 
-void Leader::detach(uint64_t session_id) {
+void Leader::detach(uint64_t client_id) {
   const std::scoped_lock lock(mutex_);
-  forget(session_id);
+  forget(client_id);
   update_write_gate_locked(parts_.clock.monotonic_us());
 }
 
@@ -196,10 +197,9 @@ void Leader::drop(uint64_t id, std::string_view reason) {
   const auto found = links_.find(id);
   if (found == links_.end()) return;
   const LinkPtr link = found->second;
-  if (!reason.empty())
-    log_warning("Replica {} is disconnected: {}", link->session->address, reason);
+  if (!reason.empty()) log_warning("Replica {} is disconnected: {}", link->client->address, reason);
   link->shut_down();
-  link->session->request_kill();
+  link->client->request_kill();
   forget(id);
 }
 
@@ -230,7 +230,7 @@ void Leader::on_stream_replaced() {
   update_write_gate_locked(parts_.clock.monotonic_us());
 }
 
-void Leader::ack(uint64_t session_id, ReplicaAck ack) {
+void Leader::ack(uint64_t client_id, ReplicaAck ack) {
   bool is_new = false;
   {
     const std::scoped_lock lock(mutex_);
@@ -244,7 +244,7 @@ void Leader::ack(uint64_t session_id, ReplicaAck ack) {
     const uint64_t end = backlog_.end_offset();
     ack.offset = std::min(ack.offset, end);
     if (ack.synced) ack.synced = std::min(*ack.synced, end);
-    is_new = replicas_->ack(session_id, ack, now_us);
+    is_new = replicas_->ack(client_id, ack, now_us);
     update_write_gate_locked(now_us);
   }
   if (is_new) {
@@ -288,10 +288,9 @@ std::vector<Leader::Description> Leader::describe() const {
     if (link == links_.end()) continue;
     const ReplicaTraits& traits = replica.traits;
     const bool is_online = replica.state == ReplicaState::kOnline;
-    all.push_back(
-        {traits.address.empty() ? host_of(link->second->session->address) : traits.address,
-         traits.port, traits.node_id, replica.state, replica.acked,
-         is_online ? (now_us - replica.ack_us) / core::kSecondUs : 0, replica.log_works});
+    all.push_back({traits.address.empty() ? host_of(link->second->client->address) : traits.address,
+                   traits.port, traits.node_id, replica.state, replica.acked,
+                   is_online ? (now_us - replica.ack_us) / core::kSecondUs : 0, replica.log_works});
   }
   return all;
 }
@@ -389,7 +388,7 @@ void Leader::add_to_stream(int64_t now_us) {
 void Leader::on_second(int64_t now_us) {
   for (const auto& [id, link] : links_) {
     // A loading replica sends empty lines as keepalives, which are not acknowledgements.
-    const int64_t silent_us = now_us - link->session->last_interaction_us.load();
+    const int64_t silent_us = now_us - link->client->last_interaction_us;
     const Replica* const replica = replicas_->find(id);
     if (replica->state == ReplicaState::kAwaitsAck && silent_us < core::kSecondUs) {
       replicas_->heard(id, now_us);
@@ -441,10 +440,10 @@ void Leader::finish(const PumpOutcome& outcome) {
   counters_.output_bytes += outcome.sent_bytes;
   if (outcome.file_sent.empty() && outcome.gone.empty()) return;
   const std::scoped_lock lock(mutex_);
-  for (const LinkPtr& link : outcome.file_sent) finish_file(link->session->id);
+  for (const LinkPtr& link : outcome.file_sent) finish_file(link->client->id);
   for (const LinkPtr& link : outcome.gone) {
-    log_notice("The connection with replica {} is lost", link->session->address);
-    drop(link->session->id, "");
+    log_notice("The connection with replica {} is lost", link->client->address);
+    drop(link->client->id, "");
   }
 }
 
@@ -555,7 +554,7 @@ void Leader::finish_snapshot(int64_t now_us) {
     if (is_file) {
       send_file(id, snapshot.path);
     } else if (replicas_->find(id)->traits.wants_snapshot_only) {
-      log_notice("{} has its snapshot, all that it wanted", link->session->address);
+      log_notice("{} has its snapshot, all that it wanted", link->client->address);
       drop(id, "");
     }
   }

@@ -42,16 +42,17 @@ struct RdbReplicationInfo;
 namespace server {
 
 class Backlog;
+class Client;
 class ForeignReplicas;
 class PauseGate;
 class ReplicaSender;
 class Replicas;
 class Replication;
-class Session;
 class StreamPump;
 struct PumpOutcome;
 struct ReplicaBatch;
 struct ReplicaSnapshot;
+struct ReplicaTraits;
 struct StreamFlow;
 
 // AckListener: is notified after each acknowledgement from a replica. The notification is sent on
@@ -98,12 +99,13 @@ class Leader final : public StreamListener {
   void start();
   void stop();
 
-  // Turns the session's connection into the connection of a replica. Errors: the reply to the
+  // Turns the client's connection into the connection of a replica. Errors: the reply to the
   // client. After an error the connection is unchanged.
-  core::Result<> attach(const std::shared_ptr<Session>& session, const Request& request);
+  core::Result<> attach(const std::shared_ptr<Client>& client, const ReplicaTraits& traits,
+                        const Request& request);
   // Called when the connection of a replica has ended.
-  void detach(uint64_t session_id);
-  void ack(uint64_t session_id, ReplicaAck ack);
+  void detach(uint64_t client_id);
+  void ack(uint64_t client_id, ReplicaAck ack);
   // Closes the connections of all replicas, because the stream was replaced.
   void on_stream_replaced() override;
 
@@ -141,7 +143,7 @@ class Leader final : public StreamListener {
   void finish(const PumpOutcome& outcome);
 
   // These functions require that the caller holds mutex_.
-  bool try_partial(const std::shared_ptr<ReplicaSender>& link, const Request& request,
+  bool try_partial(const LinkPtr& link, const ReplicaTraits& traits, const Request& request,
                    int64_t now_us);
   void drop(uint64_t id, std::string_view reason);
   void forget(uint64_t id);

@@ -30,9 +30,9 @@ bool is_temporary(int error) {
 
 }  // namespace
 
-ReplicaSender::ReplicaSender(std::shared_ptr<Session> its_session)
-    : session(std::move(its_session)),
-      socket(::fcntl(session->socket.descriptor, F_DUPFD_CLOEXEC, 0)) {}
+ReplicaSender::ReplicaSender(std::shared_ptr<Client> its_client)
+    : client(std::move(its_client)),
+      socket(::fcntl(client->socket.descriptor, F_DUPFD_CLOEXEC, 0)) {}
 
 ReplicaSender::~ReplicaSender() = default;
 
@@ -40,7 +40,7 @@ void ReplicaSender::send_file(Descriptor file, uint64_t size_bytes) {
   file_ = std::move(file);
   file_sent_ = 0;
   file_size_ = size_bytes;
-  report_ = std::make_unique<WorkReport>(fmt::format("Sending a snapshot to {}", session->address),
+  report_ = std::make_unique<WorkReport>(fmt::format("Sending a snapshot to {}", client->address),
                                          kSendingClock);
 }
 
@@ -64,8 +64,8 @@ ReplicaSender::Progress ReplicaSender::pump_all(const Backlog& backlog, bool flo
 }
 
 ReplicaSender::Progress ReplicaSender::send(std::string_view bytes, uint64_t& sent, size_t& taken) {
-  if (session->socket.tls != nullptr) {
-    const Stream::Outcome outcome = session->socket.tls->send(bytes);
+  if (client->socket.tls != nullptr) {
+    const Stream::Outcome outcome = client->socket.tls->send(bytes);
     if (outcome.status == Stream::Status::kBroken) return Progress::kGone;
     stream_holds_bytes_ = outcome.holds_bytes;
     taken = outcome.bytes;
@@ -85,7 +85,7 @@ ReplicaSender::Progress ReplicaSender::pump_file(uint64_t& sent) {
     if (room == 0) return Progress::kMore;
     const uint64_t size_max = std::min<uint64_t>(room, file_size_ - file_sent_);
     size_t taken = 0;
-    if (session->socket.tls != nullptr) {
+    if (client->socket.tls != nullptr) {
       const Progress progress = send_file_piece(size_max, taken);
       if (progress == Progress::kGone || taken == 0) return progress;
     } else {

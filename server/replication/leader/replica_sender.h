@@ -21,8 +21,8 @@
 
 #include "persistence/files/open_file.h"
 #include "server/replication/stream/backlog.h"
+#include "server/session/client.h"
 #include "server/session/output_limit.h"
-#include "server/session/session.h"
 
 namespace server {
 
@@ -44,12 +44,12 @@ class ReplicaSender {
 
   // Duplicates the descriptor of the session's socket. The object has no descriptor if the process
   // has reached its limit on open descriptors.
-  explicit ReplicaSender(std::shared_ptr<Session> session);
+  explicit ReplicaSender(std::shared_ptr<Client> client);
   ~ReplicaSender();
   ReplicaSender(const ReplicaSender&) = delete;
   ReplicaSender& operator=(const ReplicaSender&) = delete;
 
-  const std::shared_ptr<Session> session;
+  const std::shared_ptr<Client> client;
   const Descriptor socket;
   bool speaks_psync = true;
   std::optional<Backlog::CursorId> cursor;

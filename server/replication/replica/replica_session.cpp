@@ -59,7 +59,7 @@ ReplicaSession::ReplicaSession(const Parts& parts, const Surroundings& surroundi
       log_(parts.durability) {}
 
 ReplicaSession::~ReplicaSession() {
-  if (session_ != nullptr) parts_.clients.remove(session_->id);
+  if (client_ != nullptr) parts_.clients.remove(client_->id);
   if (snapshot_ == nullptr) return;
   snapshot_.reset();
   (void)parts_.files.remove(snapshot_path_);
@@ -117,16 +117,15 @@ core::Error ReplicaSession::run(const Target& target) {
 }
 
 void ReplicaSession::list_link(const Target& target) {
-  session_ = std::make_shared<Session>(parts_.clients.next_id());
-  session_->peer = Peer::kLeader;
-  session_->authenticated = true;
-  session_->names.change([](ClientNames::Values& names) { names.user = kLeaderUser; });
-  session_->address = fmt::format("{}:{}", target.host, target.port);
-  session_->created_us = now_us();
-  session_->last_interaction_us = now_us();
+  client_ = std::make_shared<Client>(parts_.clients.next_id());
+  client_->peer = Peer::kLeader;
+  client_->names.change([](ClientNames::Values& names) { names.user = kLeaderUser; });
+  client_->address = fmt::format("{}:{}", target.host, target.port);
+  client_->created_us = now_us();
+  client_->last_interaction_us = now_us();
   // CLIENT KILL calls this function to wake the session. The waker outlives every session.
-  session_->wake = [&waker = surroundings_.waker] { waker.wake(); };
-  parts_.clients.add(session_);
+  client_->wake = [&waker = surroundings_.waker] { waker.wake(); };
+  parts_.clients.add(client_);
 }
 
 core::Result<> ReplicaSession::step() {
@@ -146,7 +145,7 @@ core::Result<> ReplicaSession::step() {
   if (auto wanted = check_wanted(); !wanted) return wanted;
   if (!count) return count.error();
   if (*count == 0) return {};
-  session_->last_interaction_us = now_us();
+  client_->last_interaction_us = now_us();
   figures_.last_received_us = now_us();
   link_->receive(std::string_view(received_).substr(0, *count), now_us());
   return handle_events();
@@ -162,7 +161,7 @@ core::Result<> ReplicaSession::wait_for_own_log() {
 
 core::Result<> ReplicaSession::check_wanted() const {
   if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
-  if (session_->kill_requested) return core::Error{"it was killed by a client"};
+  if (client_->kill_requested) return core::Error{"it was killed by a client"};
   return {};
 }
 
@@ -241,8 +240,10 @@ core::Result<> ReplicaSession::finish_snapshot() {
   const auto facts = check_snapshot(parts_.files, snapshot_path_, check);
   if (!facts) {
     refuses_data_ = true;
-    return core::Error{fmt::format(
-        "the leader's snapshot is not taken, the data stays as it is: {}", facts.error().message)};
+    return core::Error{
+        fmt::format("the leader's snapshot is not taken, the data stays as it is: {}",
+                    facts.error().message),
+        facts.error().code};
   }
   auto replaced = parts_.durability.replace_data(replacement_by(*facts, check.on_piece));
   if (!replaced) return replaced;

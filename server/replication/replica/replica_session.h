@@ -32,7 +32,7 @@ class AppendFile;
 
 namespace server {
 
-class Session;
+class Client;
 class StreamApplier;
 struct Replacement;
 struct SnapshotFacts;
@@ -94,7 +94,7 @@ class ReplicaSession {
   const Surroundings surroundings_;
   ReplicaFigures& figures_;
   ClientSocket socket_;
-  std::shared_ptr<Session> session_;  // represents the link in CLIENT LIST and CLIENT KILL
+  std::shared_ptr<Client> client_;  // represents the link in CLIENT LIST and CLIENT KILL
   std::optional<ReplicaProtocol> link_;
   std::string received_;  // buffer for receive()
   std::unique_ptr<persistence::AppendFile> snapshot_;

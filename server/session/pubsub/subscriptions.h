@@ -4,8 +4,8 @@
 //
 // Invariants: a session has at most one subscription of each kind to a name. PubSub assigns the
 // serial number of each subscription.
-// Thread safety: belongs to the session's thread; any thread may read the published counts and
-// sizes.
+// Thread safety: belongs to the session's thread. It publishes its SubscriptionFigures to other
+// threads.
 #pragma once
 
 #include <array>
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/keyspace/byte_buffer.h"
+#include "server/session/pubsub/subscription_figures.h"
 
 namespace server {
 
@@ -49,11 +50,10 @@ inline uint64_t text_bytes(const std::string& text) {
   return text.capacity() <= held_inside ? 0 : core::keyspace::allocation_size(text.capacity() + 1);
 }
 
-enum class SubscriptionKind : uint8_t { kChannel, kPattern, kShardChannel };
-inline constexpr size_t kSubscriptionKindCount = 3;
-
 class Subscriptions {
  public:
+  explicit Subscriptions(SubscriptionFigures& figures) : figures_(figures) {}
+
   bool contains(SubscriptionKind kind, std::string_view name) const {
     return at(kind).contains(name);
   }
@@ -65,13 +65,13 @@ class Subscriptions {
   // Adds a subscription. REQUIRES: the session does not hold a subscription of this name.
   void add(SubscriptionKind kind, std::string_view name, uint64_t serial) {
     const auto added = names_[index(kind)].emplace(name, serial).first;
-    published_bytes_.fetch_add(name_bytes(added->first), std::memory_order_relaxed);
+    figures_.names_bytes.fetch_add(name_bytes(added->first), std::memory_order_relaxed);
     show(kind);
   }
   void remove(SubscriptionKind kind, std::string_view name) {
     auto& names = names_[index(kind)];
     if (const auto found = names.find(name); found != names.end()) {
-      published_bytes_.fetch_sub(name_bytes(found->first), std::memory_order_relaxed);
+      figures_.names_bytes.fetch_sub(name_bytes(found->first), std::memory_order_relaxed);
       names.erase(found);
     }
     show(kind);
@@ -98,36 +98,12 @@ class Subscriptions {
     const ClientTracking& shown = tracking_ == nullptr ? none : *tracking_;
     uint64_t bytes = 0;
     for (const std::string& prefix : shown.prefixes) bytes += prefix_bytes(prefix);
-    published_bytes_.fetch_add(bytes - std::exchange(prefixes_bytes_, bytes),
-                               std::memory_order_relaxed);
-    published_tracking_.is_on.store(tracking_ != nullptr, std::memory_order_relaxed);
-    published_tracking_.is_broken.store(shown.is_broken, std::memory_order_relaxed);
-    published_tracking_.is_broadcast.store(shown.is_broadcast, std::memory_order_relaxed);
-    published_tracking_.redirect.store(shown.redirect, std::memory_order_relaxed);
+    figures_.prefixes_bytes = bytes;
+    figures_.tracks = tracking_ != nullptr;
+    figures_.redirect_is_broken = shown.is_broken;
+    figures_.is_broadcast = shown.is_broadcast;
+    figures_.redirect = shown.redirect;
   }
-
-  // The state of CLIENT TRACKING that other threads read.
-  struct PublishedTracking {
-    std::atomic<bool> is_on{false};
-    std::atomic<bool> is_broken{false};
-    std::atomic<bool> is_broadcast{false};
-    std::atomic<uint64_t> redirect{0};
-  };
-  const PublishedTracking& published_tracking() const { return published_tracking_; }
-  size_t published_count(SubscriptionKind kind) const {
-    return published_counts_[index(kind)].load(std::memory_order_relaxed);
-  }
-  bool published_any() const {
-    return published_count(SubscriptionKind::kChannel) +
-               published_count(SubscriptionKind::kPattern) +
-               published_count(SubscriptionKind::kShardChannel) !=
-           0;
-  }
-  // Returns the memory of the subscriptions, including that in PubSub's table.
-  uint64_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }
-  // Returns the counter to which PubSub adds the memory that the session's subscriptions use in
-  // PubSub's tables.
-  std::atomic<uint64_t>& shared_bytes() { return published_bytes_; }
 
  private:
   using Names = std::map<std::string, uint64_t, std::less<>>;  // maps names to serial numbers
@@ -146,17 +122,14 @@ class Subscriptions {
   static size_t index(SubscriptionKind kind) { return static_cast<size_t>(kind); }
   const Names& at(SubscriptionKind kind) const { return names_[index(kind)]; }
   void show(SubscriptionKind kind) {
-    published_counts_[index(kind)].store(at(kind).size(), std::memory_order_relaxed);
+    figures_.set_count(kind, at(kind).size());
     total_ = names_[0].size() + names_[1].size() + names_[2].size();
   }
 
+  SubscriptionFigures& figures_;
   std::array<Names, kSubscriptionKindCount> names_;
-  std::array<std::atomic<size_t>, kSubscriptionKindCount> published_counts_{};
-  std::atomic<uint64_t> published_bytes_{0};
   size_t total_ = 0;
   std::unique_ptr<ClientTracking> tracking_;
-  uint64_t prefixes_bytes_ = 0;  // number of bytes of the prefixes, which published_bytes_ includes
-  PublishedTracking published_tracking_;
 };
 
 }  // namespace server

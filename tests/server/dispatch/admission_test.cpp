@@ -107,11 +107,11 @@ TEST_F(AdmissionOfClientsTest, AQueueIsMemory) {
   EXPECT_EQ(run({"MULTI"}), kOk);
   // The argument is so big that used memory is measured immediately.
   EXPECT_EQ(run({"GET", std::string(kBigBytes, 'k')}), "+QUEUED\r\n");
-  EXPECT_GE(client_->session->queued_bytes, kBigBytes);
+  EXPECT_GE(client_->session->client->queued_bytes, kBigBytes);
   memory_.set_limit(memory_.refresh() / 2);
   EXPECT_EQ(run({"GET", "a"}), error(kOutOfMemory));
   EXPECT_TRUE(run({"EXEC"}).starts_with("-EXECABORT"));
-  EXPECT_EQ(client_->session->queued_bytes, 0U);
+  EXPECT_EQ(client_->session->client->queued_bytes, 0U);
   memory_.set_limit(1);
   memory_.refresh();
   EXPECT_EQ(run({"MULTI"}), kOk);

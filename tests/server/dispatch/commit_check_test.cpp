@@ -23,7 +23,8 @@ class CommitCheckTest : public CommandTest {
     protocol::OutputBuffer replies;
     CommandResult result;
     Context ctx({services_, statistics_.thread(0), *client_->session, client_->dispatcher}, request,
-                protocol::ReplyWriter(replies, client_->session->resp), clock_.now_ms, result);
+                protocol::ReplyWriter(replies, client_->session->client->resp), clock_.now_ms,
+                result);
     ctx.command = registry_->find(args[0]);
     const CommitCheck check(ctx);
     act(ctx);

@@ -143,10 +143,10 @@ TEST_F(DispatcherTest, QueuedCommandsRunWithExec) {
   EXPECT_EQ(run({"MULTI"}), kOk);
   EXPECT_EQ(run({"SET", "a", "1"}), kQueued);
   EXPECT_EQ(run({"GET", "a"}), kQueued);
-  EXPECT_EQ(client_->session->queued_commands.load(), 2);
+  EXPECT_EQ(client_->session->client->queued_commands, 2);
   EXPECT_EQ(run_as_other({"GET", "a"}), kNull);
   EXPECT_EQ(run({"EXEC"}), array({kOk, bulk("1")}));
-  EXPECT_EQ(client_->session->queued_commands.load(), -1);
+  EXPECT_EQ(client_->session->client->queued_commands, -1);
   EXPECT_EQ(counters_of("set").calls.value(), 1U);
 }
 
@@ -172,7 +172,7 @@ TEST_F(DispatcherTest, SubscribersThatSpeakResp2MayDoLittleElse) {
   run({"SUBSCRIBE", "c"});
   EXPECT_THAT(run({"GET", "a"}), is_error("ERR", "'get'"));
   EXPECT_EQ(run({"PING"}), array({bulk("pong"), bulk("")}));
-  client_->session->resp = protocol::RespVersion::kResp3;
+  client_->session->client->resp = protocol::RespVersion::kResp3;
   EXPECT_EQ(run({"GET", "a"}), "_\r\n");
 }
 

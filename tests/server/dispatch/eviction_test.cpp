@@ -111,7 +111,7 @@ TEST_F(EvictionTest, RoomForABigArrivingValueIsMadeBefore) {
   set_policy("allkeys-lru");
   fill(4000);
   limit_to_used(1000);
-  client_->session->query_buffer_bytes = kMiB;
+  client_->session->client->query_buffer_bytes = kMiB;
   EXPECT_EQ(run({"SET", "a", std::string(kMiB, 'v')}), kOk);
   journalled();
   EXPECT_LT(memory_.refresh(), memory_.limit_bytes() + 50'000);

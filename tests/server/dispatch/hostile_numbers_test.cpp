@@ -144,9 +144,9 @@ TEST_F(HostileNumbersTest, CountsThatCannotBeNegated) {
 // to these commands are not checked.
 TEST_F(HostileNumbersTest, CountsOfReplicasThatCannotBeNegated) {
   run_as_other({"WAIT", kMinI64, "1"});
-  Client third(*this);
+  TestClient third(*this);
   third.run({"REPLCONF", "ack", kMinI64});
-  Client fourth(*this);
+  TestClient fourth(*this);
   fourth.run({"PSYNC", "?", kMinI64});
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
 }

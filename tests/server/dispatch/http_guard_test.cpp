@@ -31,18 +31,18 @@ class HttpGuardTest : public CommandTest {
 TEST_F(HttpGuardTest, RequestsOfBrowsersEndTheConnection) {
   for (const std::vector<std::string>& line :
        {std::vector<std::string>{"POST", "/", "HTTP/1.1"}, {"post"}, {"Host:", "localhost:6379"}}) {
-    Client client(*this);
+    TestClient client(*this);
     EXPECT_EQ(client.run(line), "");
     EXPECT_EQ(client.last_result.outcome, Outcome::kClose);
   }
-  Client client(*this);
+  TestClient client(*this);
   client.session->authenticated = false;
   EXPECT_EQ(client.run({"Host:", "x"}), "");
   EXPECT_EQ(client.last_result.outcome, Outcome::kClose) << "a password makes no difference";
 }
 
 TEST_F(HttpGuardTest, WarnsOnceAMinute) {
-  const auto attack = [this] { Client(*this).run({"POST", "/"}); };
+  const auto attack = [this] { TestClient(*this).run({"POST", "/"}); };
   attack();
   attack();
   EXPECT_EQ(warnings(), 1U);

@@ -217,7 +217,7 @@ TEST_F(JournalEffects, NativeNamesAVersionForClientsAlone) {
   const std::string dump = run({"DUMP", "c"});
   run({"CONFIG", "SET", "bf-native-version", "2"});
   run({"DEL", "c"});
-  Client replayed(*this);
+  TestClient replayed(*this);
   replayed.session->origin = CommandOrigin::kOwnJournal;
   EXPECT_EQ(replayed.run({"BF.RESERVE", "c", "0.01", "100", "EXPANSION", "2", "LAYOUT", "native"}),
             kOk);
@@ -256,7 +256,7 @@ TEST_F(JournalEffects, HeadersMakeTheSameFilterInAnyReplica) {
   ASSERT_TRUE(cleared.starts_with(begin)) << cleared;
   constexpr size_t kHeaderBytes = 73;
   run({"DEL", "f"});
-  Client replayed(*this);
+  TestClient replayed(*this);
   replayed.session->origin = CommandOrigin::kOwnJournal;
   EXPECT_EQ(replayed.run({"BF.LOADCHUNK", "f", "1", cleared.substr(begin.size(), kHeaderBytes)}),
             kOk);
@@ -276,7 +276,7 @@ TEST_F(JournalEffects, AnInsertionThatIsALoadIsJournalledAsOne) {
   const std::string payload = vectors::read("valkey-bloom/load/empty.bin");
   const auto seed_bytes = core::bloom::kFixedSeed;
   const std::string seed(seed_bytes.begin(), seed_bytes.end());
-  Client link(*this);
+  TestClient link(*this);
   link.session->origin = CommandOrigin::kForeignJournal;
   link.run({"BF.INSERT", "f", "CAPACITY", "100", "ERROR", "0.01", "TIGHTENING", "0.5", "SEED", seed,
             "EXPANSION", "2", "ITEMS", payload});
@@ -296,7 +296,7 @@ TEST_F(JournalEffects, FiltersOfValkeyBloomAreMadeInItsWords) {
       "BF.INSERT w ERROR 0.01 CAPACITY 100 NONSCALING TIGHTENING 0.5 SEED " + seed + " ITEMS x;");
   const std::string dump = run({"DUMP", "v"});
   run({"CONFIG", "SET", "bf-layout", "native"});
-  Client replayed(*this);
+  TestClient replayed(*this);
   replayed.session->origin = CommandOrigin::kOwnJournal;
   run({"DEL", "v"});
   EXPECT_EQ(replayed.run({"BF.INSERT", "v", "ERROR", "0.01", "CAPACITY", "50", "EXPANSION", "3",

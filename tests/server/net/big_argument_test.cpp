@@ -51,7 +51,7 @@ class BigArgumentTest : public CommandTest {
   }
   // Returns the replies to the received requests.
   std::string serve() {
-    const auto [end, consumed, awaited] =
+    const auto [end, consumed, pending] =
         runner_.run(data_, batch_, gate_, RequestRunner::kNoLimit, big_.get());
     end_ = end;
     if (consumed > 0) was_taken_ = big_->is_taken();

@@ -77,10 +77,10 @@ TEST_F(ClientAcceptorTest, SessionsKnowBothEndsOfTheirSocket) {
   const Caller caller;
   ASSERT_TRUE(caller.call("127.0.0.1", port_));
   EXPECT_EQ(caller.ask("PING"), "+PONG\r\n");
-  const auto session = clients_.list().back();
-  EXPECT_THAT(session->address, StartsWith("127.0.0.1:"));
-  EXPECT_EQ(session->local_address, "127.0.0.1:" + std::to_string(port_));
-  EXPECT_FALSE(session->socket.is_unix);
+  const auto client = clients_.list().back();
+  EXPECT_THAT(client->address, StartsWith("127.0.0.1:"));
+  EXPECT_EQ(client->local_address, "127.0.0.1:" + std::to_string(port_));
+  EXPECT_FALSE(client->socket.is_unix);
 }
 
 TEST_F(ClientAcceptorTest, ProtectedModeAnswersThisMachineAlone) {
@@ -99,10 +99,10 @@ TEST_F(ClientAcceptorTest, ProtectedModeAnswersThisMachineAlone) {
 TEST_F(ClientAcceptorTest, AUnixSocketsClientsBearItsPath) {
   config_.replace(OptionId::kUnixSocket, directory_ + "/socket");
   EXPECT_EQ(greeting(Kind::kUnix), "(open)");
-  const auto session = clients_.list().back();
-  EXPECT_EQ(session->address, directory_ + "/socket:0");
-  EXPECT_EQ(session->local_address, session->address);
-  EXPECT_TRUE(session->socket.is_unix);
+  const auto client = clients_.list().back();
+  EXPECT_EQ(client->address, directory_ + "/socket:0");
+  EXPECT_EQ(client->local_address, client->address);
+  EXPECT_TRUE(client->socket.is_unix);
 }
 
 TEST_F(ClientAcceptorTest, ConnectionsAreKeptAlive) {

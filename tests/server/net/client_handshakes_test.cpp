@@ -109,7 +109,7 @@ class ClientHandshakesTest : public ConnectionFixture {
   }
   void set_password() {
     EXPECT_EQ(run({"CONFIG", "SET", "requirepass", "secret"}), kOk);
-    session_->authenticated = false;
+    remote_.session().authenticated = false;
   }
 
   const Line lib_name_{{"CLIENT", "SETINFO", "LIB-NAME", "some-client(v1.0)"}, ok()};

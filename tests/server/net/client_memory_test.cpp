@@ -21,7 +21,7 @@ class ClientMemoryTest : public ConnectionFixture {
  protected:
   // Returns the numeric fields of the client's line in CLIENT LIST.
   std::map<std::string, int64_t> figures() {
-    return figures_in(run({"CLIENT", "LIST", "ID", std::to_string(session_->id)}));
+    return figures_in(run({"CLIENT", "LIST", "ID", std::to_string(remote_.client().id)}));
   }
   static std::map<std::string, int64_t> figures_in(const std::string& line) {
     std::map<std::string, int64_t> figures;

@@ -32,17 +32,17 @@ TEST_F(ConnectionTest, AnswersAPipelineInOrder) {
 
 TEST_F(ConnectionTest, ACommandMayComeInPieces) {
   EXPECT_EQ(answer("*2\r\n$4\r\nEC"), "");
-  EXPECT_EQ(session_->query_buffer_bytes, 2u) << "headers are parsed already";
+  EXPECT_EQ(remote_.client().query_buffer_bytes, 2u) << "headers are parsed already";
   EXPECT_EQ(answer("HO\r\n$2\r\nhi\r"), "");
   EXPECT_EQ(answer("\nPING\r\n"), "$2\r\nhi\r\n+PONG\r\n");
-  EXPECT_EQ(session_->query_buffer_bytes, 0u);
+  EXPECT_EQ(remote_.client().query_buffer_bytes, 0u);
 }
 
 TEST_F(ConnectionTest, ABigArgumentIsParsedWithItsLineEnd) {
   const std::string big(300'000, 'v');
   const std::string request = request_of({"ECHO", big});
   ASSERT_TRUE(remote_.send_all(std::string_view(request).substr(0, request.size() - 2)));
-  EXPECT_EQ(session_->query_buffer_bytes, big.size());
+  EXPECT_EQ(remote_.client().query_buffer_bytes, big.size());
   send("\r\n");
   EXPECT_TRUE(remote_.received_all() == bulk(big));
 }
@@ -103,7 +103,7 @@ TEST_F(ConnectionTest, QuitWaitsForTheLogToo) {
 TEST_F(ConnectionTest, AClosedClientIsForgottenThoughItsRepliesWait) {
   append_to_log(10);
   EXPECT_EQ(answer("SET a 1\r\n"), "");
-  session_->kill_requested = true;
+  remote_.client().kill_requested = true;
   connection_->wake();
   end_round();
   EXPECT_TRUE(is_closed());
@@ -137,8 +137,8 @@ TEST_F(ConnectionTest, AClientThatDoesNotReadIsNotExecutedFurther) {
   for (int i = 0; i < 50; ++i) gets += "GET big\r\n";
   EXPECT_EQ(::send(sockets_.far, gets.data(), gets.size(), 0), static_cast<ssize_t>(gets.size()));
   serve();
-  EXPECT_LT(session_->output_buffer_bytes, 36u << 20);
-  EXPECT_GT(session_->output_buffer_bytes, 30u << 20);
+  EXPECT_LT(remote_.client().output_buffer_bytes, 36u << 20);
+  EXPECT_GT(remote_.client().output_buffer_bytes, 30u << 20);
   size_t total = 0;
   while (true) {
     const size_t size = received().size();
@@ -147,18 +147,18 @@ TEST_F(ConnectionTest, AClientThatDoesNotReadIsNotExecutedFurther) {
     total += size;
   }
   EXPECT_EQ(total, 50 * bulk(value).size());
-  EXPECT_EQ(session_->output_buffer_bytes, 0u);
+  EXPECT_EQ(remote_.client().output_buffer_bytes, 0u);
 }
 
 TEST_F(ConnectionTest, PausedCommandsRunAfterThePause) {
   run({"CLIENT", "PAUSE", "100000", "WRITE"});
   EXPECT_EQ(answer("PING\r\nSET a 1\r\nPING\r\n"), "+PONG\r\n");
-  EXPECT_EQ(session_->wait, ClientWait::kPaused);
+  EXPECT_EQ(remote_.client().wait, ClientWait::kPaused);
   run({"CLIENT", "UNPAUSE"});
   connection_->wake();
   serve();
   EXPECT_EQ(received(), "+OK\r\n+PONG\r\n");
-  EXPECT_EQ(session_->wait, ClientWait::kNone);
+  EXPECT_EQ(remote_.client().wait, ClientWait::kNone);
   EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
 }
 
@@ -172,14 +172,14 @@ TEST_F(ConnectionTest, ACommandThatWaitsIsAnsweredLate) {
 
 TEST_F(ConnectionTest, AnUnblockedCommandIsAnsweredWithAnError) {
   EXPECT_EQ(answer("WAIT 1 0\r\nPING\r\n"), "");
-  EXPECT_EQ(run({"CLIENT", "UNBLOCK", std::to_string(session_->id), "ERROR"}), integer(1));
+  EXPECT_EQ(run({"CLIENT", "UNBLOCK", std::to_string(remote_.client().id), "ERROR"}), integer(1));
   connection_->wake();
   serve();
   EXPECT_EQ(received(), error(kUnblocked) + "+PONG\r\n");
 }
 
 TEST_F(ConnectionTest, AWaitIsEndedOnRequestOnlyWhileItWaits) {
-  const std::string id = std::to_string(session_->id);
+  const std::string id = std::to_string(remote_.client().id);
   for (const auto& [word, reply] : {std::pair<std::string, std::string>{"", ":0\r\n"},
                                     {"TIMEOUT", ":0\r\n"},
                                     {"ERROR", error(kUnblocked)}}) {
@@ -198,7 +198,7 @@ TEST_F(ConnectionTest, AWaitIsEndedOnRequestOnlyWhileItWaits) {
 }
 
 TEST_F(ConnectionTest, AClientThatGoesWhileItWaitsIsClosed) {
-  const std::string line = "id=" + std::to_string(session_->id) + " ";
+  const std::string line = "id=" + std::to_string(remote_.client().id) + " ";
   EXPECT_EQ(answer("WAIT 1 0\r\n"), "");
   EXPECT_NE(run({"CLIENT", "LIST"}).find(line), std::string::npos);
   ASSERT_EQ(::shutdown(sockets_.far, SHUT_RDWR), 0);

@@ -24,15 +24,15 @@ class ConnectionWaitsTest : public ConnectionFixture {
     }
     EXPECT_TRUE(holds());
   }
-  std::string id() const { return std::to_string(session_->id); }
+  std::string id() const { return std::to_string(remote_.client().id); }
 };
 
 TEST_F(ConnectionWaitsTest, APauseEndsByItself) {
   run({"CLIENT", "PAUSE", "20", "WRITE"});
   EXPECT_EQ(answer("SET a 1\r\nPING\r\n"), "");
-  EXPECT_EQ(session_->wait, ClientWait::kPaused);
+  EXPECT_EQ(remote_.client().wait, ClientWait::kPaused);
   advance_ms(21);
-  serve_until([this] { return session_->wait == ClientWait::kNone; });
+  serve_until([this] { return remote_.client().wait == ClientWait::kNone; });
   EXPECT_EQ(received(), "+OK\r\n+PONG\r\n");
 }
 
@@ -44,19 +44,19 @@ TEST_F(ConnectionWaitsTest, AClockThatStandsStillDoesNotEndAPause) {
   EXPECT_EQ(received(), "");
   EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
   advance_ms(21);
-  serve_until([this] { return session_->wait == ClientWait::kNone; });
+  serve_until([this] { return remote_.client().wait == ClientWait::kNone; });
 }
 
 TEST_F(ConnectionWaitsTest, APausedReaderGoesOn) {
   run({"CLIENT", "PAUSE", "1000", "WRITE"});
   EXPECT_EQ(answer("GET a\r\n"), kNull);
-  EXPECT_EQ(session_->wait, ClientWait::kNone);
+  EXPECT_EQ(remote_.client().wait, ClientWait::kNone);
 }
 
 TEST_F(ConnectionWaitsTest, AWaitLooksAgainByItsTimer) {
   EXPECT_EQ(answer("WAIT 1 100\r\n"), "");
   advance_ms(101);
-  serve_until([this] { return session_->wait == ClientWait::kNone; });
+  serve_until([this] { return remote_.client().wait == ClientWait::kNone; });
   EXPECT_EQ(received(), integer(0));
 }
 
@@ -65,7 +65,7 @@ TEST_F(ConnectionWaitsTest, AWaitWithoutAnEndIsNotEndedByTime) {
   advance_ms(1'000'000);
   serve();
   EXPECT_EQ(received(), "");
-  EXPECT_NE(session_->wait, ClientWait::kNone);
+  EXPECT_NE(remote_.client().wait, ClientWait::kNone);
   EXPECT_EQ(run({"CLIENT", "UNBLOCK", id()}), integer(1));
   connection_->wake();
   serve();
@@ -100,7 +100,7 @@ TEST_F(ConnectionWaitsTest, APauseThatIsMadeLongerHoldsLonger) {
   advance_ms(21);
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(40);
   serve_until([until] { return std::chrono::steady_clock::now() > until; });
-  EXPECT_EQ(session_->wait, ClientWait::kPaused);
+  EXPECT_EQ(remote_.client().wait, ClientWait::kPaused);
   EXPECT_EQ(received(), "");
   run({"CLIENT", "UNPAUSE"});
   serve();
@@ -123,13 +123,13 @@ TEST_F(ConnectionWaitsTest, LateTimerOfAnEarlierWaitClosesNoClient) {
   std::string request = "WAIT 1 0\r\n";
   for (int i = 0; i < 40; ++i) request += "GET big\r\n";
   EXPECT_EQ(answer(request), "");
-  ASSERT_NE(session_->wait, ClientWait::kNone);
+  ASSERT_NE(remote_.client().wait, ClientWait::kNone);
   support::let_time_pass(std::chrono::milliseconds(20), "the timer of WAIT expires");
   EXPECT_EQ(run({"CLIENT", "UNBLOCK", id()}), integer(1));
   // The posted function runs after the timer has expired, but before the timer's handler runs.
   thread_.loop.post([this] { connection_->poll(); });
   serve();
-  EXPECT_EQ(session_->wait, ClientWait::kNone);
+  EXPECT_EQ(remote_.client().wait, ClientWait::kNone);
   EXPECT_FALSE(is_closed());
   EXPECT_NE(received(), "");
 }

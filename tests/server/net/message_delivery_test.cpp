@@ -159,9 +159,9 @@ TEST_F(MessageDeliveryTest, FloodStaysWithinTheSubscribersLimits) {
   for (int i = 0; i < 200; ++i) {
     publish_and_serve(std::string(10'000, 'x'));
     uint64_t sum = 0;
-    for (const auto& session : clients_.list()) {
-      sum += session->output_buffer_capacity_bytes;
-      EXPECT_LE(session->output_buffer_bytes, kMiB);
+    for (const auto& client : clients_.list()) {
+      sum += client->output_buffer_capacity_bytes;
+      EXPECT_LE(client->output_buffer_bytes, kMiB);
     }
     most = std::max(most, sum);
   }
@@ -179,7 +179,7 @@ TEST_F(MessageDeliveryTest, ASlowListenerToKeysIsClosed) {
   for (int i = 0; i < 300 && !stuck.is_closed(); ++i) {
     run({"SET", key, "v"});
     serve();
-    EXPECT_LE(stuck.session().output_buffer_bytes, kMiB + 50'000);
+    EXPECT_LE(stuck.client().output_buffer_bytes, kMiB + 50'000);
   }
   EXPECT_TRUE(stuck.is_closed());
 }
@@ -270,7 +270,7 @@ TEST_F(MonitorDeliveryTest, AMonitorThatDoesNotReadIsClosed) {
   for (int i = 0; i < 1000 && !monitor_.is_closed(); ++i) {
     EXPECT_EQ(run({"SET", "k", value}), kOk);
     serve();
-    EXPECT_LE(monitor_.session().output_buffer_bytes, 40 * kMiB);
+    EXPECT_LE(monitor_.client().output_buffer_bytes, 40 * kMiB);
   }
   EXPECT_TRUE(monitor_.is_closed());
   EXPECT_EQ(observer_.monitors().count(), 0U);

@@ -149,8 +149,8 @@ TEST_F(OutputLimitsTest, AClientThatNeverReadsIsNotReadForever) {
   for (int i = 0; i < 30'000; ++i) requests += request_of({"GET", "big"});
   EXPECT_FALSE(client.send_all(requests));
   EXPECT_FALSE(client.is_closed());
-  EXPECT_LT(client.session().output_buffer_bytes, 40 * kMebibyte);
-  EXPECT_LT(client.session().query_buffer_bytes, kMebibyte);
+  EXPECT_LT(client.client().output_buffer_bytes, 40 * kMebibyte);
+  EXPECT_LT(client.client().query_buffer_bytes, kMebibyte);
   EXPECT_EQ(connect().call("PING"), "+PONG");
 }
 
@@ -193,7 +193,7 @@ TEST_F(ClientSumsTest, MemoryOfABigCommandIsFreed) {
   Remote& client = connect();
   client.send_all(request_of({"SET", "k", std::string(5 * kMebibyte, 'x')}));
   EXPECT_EQ(client.replies(), "+OK");
-  EXPECT_LT(client.session().memory_bytes(), kMebibyte);
+  EXPECT_LT(client.client().memory_bytes(), kMebibyte);
   // The memory of the big command stays freed, even if the first part of another command arrives.
   client.send("*1\r\n$4\r\nPI");
   serve();
@@ -210,14 +210,14 @@ TEST_F(ClientSumsTest, IdleClientGivesFreeInputRoomBack) {
   client.send("begin");
   serve();
   ASSERT_GT(figures(client)["qbuf-free"], kAnnounced / 2);
-  const int64_t now_us = client.session().last_interaction_us;
+  const int64_t now_us = client.client().last_interaction_us;
   client.connection->on_tick(now_us + 2 * core::kSecondUs, 0, false);
   EXPECT_GT(figures(client)["qbuf-free"], kAnnounced / 2) << "it is not idle yet";
   client.connection->on_tick(now_us + 3 * core::kSecondUs, 0, false);
   auto shown = figures(client);
   EXPECT_EQ(shown["qbuf"], 5);
   EXPECT_EQ(shown["qbuf-free"], 0);
-  EXPECT_LT(client.session().memory_bytes(), 20'000U);
+  EXPECT_LT(client.client().memory_bytes(), 20'000U);
   client.send_all(std::string(kAnnounced - 5, 'x') + "\r\n");
   EXPECT_EQ(client.replies(), "+OK");
   EXPECT_EQ(run({"STRLEN", "k"}), ":1000000\r\n");
@@ -230,7 +230,7 @@ TEST_F(ClientSumsTest, ACommandOfManyWordsIsForgotten) {
   const std::string request = request_of(words);
   Remote& client = connect();
   EXPECT_EQ(client.call("PING"), "+PONG");
-  const uint64_t before = client.session().memory_bytes();
+  const uint64_t before = client.client().memory_bytes();
   const uint64_t used_before = memory_.refresh();
   for (int i = 0; i < 4; ++i) {
     client.send_all(request);
@@ -239,7 +239,7 @@ TEST_F(ClientSumsTest, ACommandOfManyWordsIsForgotten) {
     EXPECT_EQ(replies[0].elements.size(), 100'000U);
   }
   EXPECT_EQ(client.call("PING"), "+PONG");
-  EXPECT_EQ(client.session().memory_bytes(), before);
+  EXPECT_EQ(client.client().memory_bytes(), before);
   EXPECT_LT(memory_.refresh(), used_before + 4 * kMebibyte);
 }
 
@@ -256,14 +256,14 @@ TEST_F(ClientSumsTest, TheBiggestClientIsClosed) {
 TEST_F(ClientSumsTest, EvictedClientsCloseAtOnce) {
   Remote& first = slow_client();
   Remote& second = slow_client();
-  const uint64_t held = first.session().memory_bytes();
+  const uint64_t held = first.client().memory_bytes();
   ASSERT_GT(held, kMebibyte);
-  limit_sum(std::to_string(held + second.session().memory_bytes() - 1));
+  limit_sum(std::to_string(held + second.client().memory_bytes() - 1));
   const uint64_t used_before = memory_.refresh();
   second.connection->on_tick(clock_.monotonic_us(), 0, true);
   EXPECT_EQ(evicted(), "1");
   EXPECT_LT(memory_.refresh(), used_before - kMebibyte) << "before the round ends";
-  EXPECT_EQ(clients_.closing_bytes(), first.session().memory_bytes());
+  EXPECT_EQ(clients_.closing_bytes(), first.client().memory_bytes());
   thread_.connections.end_round();
   EXPECT_TRUE(first.is_closed());
   EXPECT_FALSE(second.is_closed());
@@ -301,7 +301,7 @@ TEST_F(ClientSumsTest, SubscriptionsCountAsMuchAsTheyTake) {
   };
   for (const Case& one : {Case{"SUBSCRIBE", 6}, Case{"PSUBSCRIBE", 17}, Case{"SSUBSCRIBE", 300}}) {
     Remote& subscriber = connect();
-    const uint64_t reported_before = subscriber.session().memory_bytes();
+    const uint64_t reported_before = subscriber.client().memory_bytes();
     const uint64_t used_before = memory_.refresh();
     constexpr int kCount = 10'000;
     for (int first = 0; first < kCount; first += 100) {
@@ -313,7 +313,7 @@ TEST_F(ClientSumsTest, SubscriptionsCountAsMuchAsTheyTake) {
       subscriber.received_all();
     }
     const auto shown =
-        static_cast<double>(subscriber.session().memory_bytes() - reported_before) / kCount;
+        static_cast<double>(subscriber.client().memory_bytes() - reported_before) / kCount;
     const auto used = static_cast<double>(memory_.refresh() - used_before) / kCount;
     if (!support::kIsSanitized) {
       EXPECT_NEAR(shown / used, 1, 0.05) << one.command << used;
@@ -398,7 +398,7 @@ TEST_F(ClientSumsTest, AStrangersUnreadRepliesAreBounded) {
     Remote& stranger = connect();
     EXPECT_FALSE(stranger.send_all(hellos));
     EXPECT_TRUE(stranger.is_closed());
-    EXPECT_LT(stranger.session().output_buffer_peak_bytes, 200U << 10);
+    EXPECT_LT(stranger.client().output_buffer_peak_bytes, 200U << 10);
   }
 }
 

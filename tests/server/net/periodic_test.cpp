@@ -43,21 +43,23 @@ class PeriodicTest : public CommandTest {
     EXPECT_GE(ticks_, wanted);
   }
   // Creates a client of thread 0. The client's socket pair lives as long as the test.
-  std::shared_ptr<Session> connect() {
-    auto session = std::make_shared<Session>(clients_.next_id());
-    session->socket.descriptor = std::exchange(sockets_.near, -1);
+  std::shared_ptr<Client> connect() {
+    auto session = std::make_unique<Session>(clients_.next_id());
     session->authenticated = true;
-    session->last_interaction_us = clock_.monotonic_us();
-    clients_.add(session);
+    const std::shared_ptr<Client> client = session->client;
+    client->socket.descriptor = std::exchange(sockets_.near, -1);
+    client->last_interaction_us = clock_.monotonic_us();
+    clients_.add(client);
     std::promise<void> done;
     threads_of_test_.at(0).loop.post([&] {
-      const auto made = std::make_shared<Connection>(threads_of_test_.at(0), services_, session);
-      threads_of_test_.at(0).connections.add(session->id, made);
+      const auto made =
+          std::make_shared<Connection>(threads_of_test_.at(0), services_, std::move(session));
+      threads_of_test_.at(0).connections.add(client->id, made);
       made->start();
       done.set_value();
     });
     done.get_future().wait();
-    return session;
+    return client;
   }
   size_t connections() { return threads_of_test_.at(0).connections.count(); }
 
@@ -92,7 +94,7 @@ TEST_F(PeriodicTest, AnotherHzHoldsFromTheNextTick) {
 
 TEST_F(PeriodicTest, OnceASecondIdleClientsAreClosed) {
   ASSERT_EQ(run({"CONFIG", "SET", "timeout", "1"}), kOk);
-  const auto session = connect();
+  const auto client = connect();
   EXPECT_EQ(connections(), 1U);
   advance_ms(1001);
   await_ticks(kHz + 1);
@@ -102,14 +104,14 @@ TEST_F(PeriodicTest, OnceASecondIdleClientsAreClosed) {
 
 TEST_F(PeriodicTest, StepOfTheWallClockClosesNoClient) {
   ASSERT_EQ(run({"CONFIG", "SET", "timeout", "60"}), kOk);
-  const auto session = connect();
+  const auto client = connect();
   clock_.wall_step_ms = int64_t{86'400'000};
   await_ticks(kHz + 3);
   EXPECT_EQ(connections(), 1U);
 }
 
 TEST_F(PeriodicTest, ClosesNoClientWithoutATimeout) {
-  const auto session = connect();
+  const auto client = connect();
   advance_ms(1'000'000);
   await_ticks(kHz + 3);
   EXPECT_EQ(connections(), 1U);

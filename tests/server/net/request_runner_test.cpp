@@ -31,7 +31,7 @@ class RequestRunnerTest : public CommandTest {
   // their replies.
   std::string feed(std::string_view bytes, size_t reply_bytes_limit = RequestRunner::kNoLimit) {
     kept_ += bytes;
-    const auto [end, consumed, awaited] = runner_.run(kept_, batch_, gate_, reply_bytes_limit);
+    const auto [end, consumed, pending] = runner_.run(kept_, batch_, gate_, reply_bytes_limit);
     EXPECT_LE(consumed, kept_.size());
     kept_.erase(0, consumed);
     end_ = end;
@@ -62,7 +62,7 @@ TEST_F(RequestRunnerTest, RunsAllThatIsComplete) {
 }
 
 TEST_F(RequestRunnerTest, AReplicaMaySendOnlyWhatBelongsToItsStream) {
-  session_.peer = Peer::kReplica;
+  session_.client->peer = Peer::kReplica;
   session_.reply_mode = ReplyMode::kOff;
   EXPECT_EQ(feed("REPLCONF ACK 1\r\nreplconf ack 2\r\nPSYNC ? -1\r\nSYNC\r\n"), "");
   EXPECT_EQ(end_, End::kNeedsInput);
@@ -74,8 +74,8 @@ TEST_F(RequestRunnerTest, AReplicaMaySendOnlyWhatBelongsToItsStream) {
     EXPECT_EQ(end_, End::kClosesClient) << command;
     kept_.clear();
   }
-  EXPECT_EQ(session_.peer, Peer::kReplica);
-  session_.peer = Peer::kClient;
+  EXPECT_EQ(session_.client->peer, Peer::kReplica);
+  session_.client->peer = Peer::kClient;
   session_.reply_mode = ReplyMode::kOn;
   EXPECT_EQ(feed("EXISTS a b\r\n"), ":0\r\n");
   EXPECT_EQ(config_.hz(), 10);
@@ -173,7 +173,7 @@ TEST_F(RequestRunnerTest, BehindABlockedCommandNothingRuns) {
 TEST_F(RequestRunnerTest, BehindTheLastCommandNothingRuns) {
   EXPECT_EQ(feed("QUIT\r\nPING\r\n"), kOk);
   EXPECT_EQ(end_, End::kClosesClient);
-  session_.kill_requested = true;
+  session_.client->kill_requested = true;
   kept_.clear();
   EXPECT_EQ(feed("PING\r\nPING\r\n"), "+PONG\r\n");
   EXPECT_EQ(end_, End::kClosesClient);
@@ -194,7 +194,7 @@ TEST_F(RequestRunnerTest, MalformedRequestEndsTheClient) {
 }
 
 TEST_F(RequestRunnerTest, IntoAReplicasStreamNoErrorComes) {
-  session_.peer = Peer::kReplica;
+  session_.client->peer = Peer::kReplica;
   EXPECT_EQ(feed("*1\r\n:1\r\n"), "");
   EXPECT_EQ(end_, End::kClosesClient);
 }

@@ -108,8 +108,8 @@ class ReplicaControllerTest : public LeaderFixture {
       ASSERT_TRUE(subject_.promote(Locking::kTake));
     }
     heir_ = std::make_unique<Remote>(*this);
-    heir_->client.session->replica.address = "127.0.0.1";
-    heir_->client.session->replica.port = heir.port();
+    heir_->traits().address = "127.0.0.1";
+    heir_->traits().port = heir.port();
     psync(*heir_, replication_.offset());
     ASSERT_TRUE(subject_.begin_failover({}, Locking::kTake));
     // While the leader waits for acknowledgements, it appends GETACK to the stream, so the stream

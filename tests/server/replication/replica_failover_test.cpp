@@ -40,8 +40,8 @@ class ReplicaFailoverTest : public LeaderFixture {
   // write yet.
   std::unique_ptr<Remote> online(uint16_t port) {
     auto replica = std::make_unique<Remote>(*this);
-    replica->client.session->replica.address = "127.0.0.1";
-    replica->client.session->replica.port = port;
+    replica->traits().address = "127.0.0.1";
+    replica->traits().port = port;
     psync(*replica, replication_.offset());
     EXPECT_EQ(run({"SET", "a", "1"}), kOk);
     return replica;

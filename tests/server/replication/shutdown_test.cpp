@@ -128,7 +128,7 @@ TEST_F(ShutdownTest, AReplicaThatStillNeedsASnapshotIsNotWaitedFor) {
   Remote peer(*this);
   // The leader delays a diskless snapshot to wait for more replicas. The clock does not advance, so
   // this replica gets no snapshot during the test.
-  peer.client.session->replica.takes_eof_mark = true;
+  peer.traits().takes_eof_mark = true;
   peer.client.run({"PSYNC", "?", "-1"});
   run({"SET", "a", "1"});
   shutdown_.begin({});

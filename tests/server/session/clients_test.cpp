@@ -3,20 +3,22 @@
 
 #include <gtest/gtest.h>
 
+#include "server/session/pubsub/subscriptions.h"
+
 namespace server {
 namespace {
 
 class ClientsTest : public ::testing::Test {
  protected:
-  std::shared_ptr<Session> add(uint64_t bytes) {
-    auto session = std::make_shared<Session>(clients_.next_id());
-    session->query_buffer_bytes = bytes;
-    clients_.add(session);
-    return session;
+  std::shared_ptr<Client> add(uint64_t bytes) {
+    auto client = std::make_shared<Client>(clients_.next_id());
+    client->query_buffer_bytes = bytes;
+    clients_.add(client);
+    return client;
   }
-  void grow(Session& session, uint64_t bytes) {
-    session.query_buffer_bytes = bytes;
-    clients_.count_memory(session);
+  void grow(Client& client, uint64_t bytes) {
+    client.query_buffer_bytes = bytes;
+    clients_.count_memory(client);
   }
   Clients clients_;
 };
@@ -58,9 +60,9 @@ TEST_F(ClientsTest, GrowthIsActedOnAtOnce) {
 }
 
 TEST_F(ClientsTest, EvictionStopsBelowTheLimit) {
-  std::vector<std::shared_ptr<Session>> sessions;
-  for (int i = 0; i < 10; ++i) sessions.push_back(add(1'000'000));
-  const uint64_t bytes = sessions[0]->memory_bytes();
+  std::vector<std::shared_ptr<Client>> clients;
+  for (int i = 0; i < 10; ++i) clients.push_back(add(1'000'000));
+  const uint64_t bytes = clients[0]->memory_bytes();
   clients_.keep_below(5 * bytes + 1);
   EXPECT_EQ(clients_.evicted_count(), 5U);
   clients_.evict_over(5 * bytes + 1);
@@ -108,7 +110,7 @@ TEST_F(ClientsTest, MemoryIsSummedByKind) {
   add(1'000);
   add(2'000);
   add(5'000)->peer = Peer::kReplica;
-  const uint64_t empty_bytes = Session(1).memory_bytes();
+  const uint64_t empty_bytes = Client(1).memory_bytes();
   EXPECT_EQ(clients_.memory().normal_bytes, 3'000 + 2 * empty_bytes);
   EXPECT_EQ(clients_.memory().replica_bytes, 5'000 + empty_bytes);
 }
@@ -134,20 +136,21 @@ TEST_F(ClientsTest, SomeAreLeftAlone) {
   const auto other = add(1'000);
   clients_.evict_over(1'000'000);
   EXPECT_TRUE(other->kill_requested) << "the precious one counts";
-  for (const auto& session : {replica, leader, precious}) EXPECT_FALSE(session->kill_requested);
+  for (const auto& client : {replica, leader, precious}) EXPECT_FALSE(client->kill_requested);
 }
 
 TEST_F(ClientsTest, SubscriptionsAndWatchesAndQueuesCount) {
-  const auto session = add(0);
-  const uint64_t before = session->memory_bytes();
+  const auto client = add(0);
+  const uint64_t before = client->memory_bytes();
   const std::string name(100'000, 'c');
-  session->subscriptions.add(SubscriptionKind::kChannel, name, 1);
-  EXPECT_GE(session->memory_bytes(), before + name.size());
-  session->subscriptions.remove(SubscriptionKind::kChannel, name);
-  EXPECT_EQ(session->memory_bytes(), before);
-  session->watched_bytes = 5'000;
-  session->queued_bytes = 5'000;
-  EXPECT_EQ(session->memory_bytes(), before + 10'000);
+  Subscriptions subscriptions(client->subscriptions);
+  subscriptions.add(SubscriptionKind::kChannel, name, 1);
+  EXPECT_GE(client->memory_bytes(), before + name.size());
+  subscriptions.remove(SubscriptionKind::kChannel, name);
+  EXPECT_EQ(client->memory_bytes(), before);
+  client->watched_bytes = 5'000;
+  client->queued_bytes = 5'000;
+  EXPECT_EQ(client->memory_bytes(), before + 10'000);
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace {
 class DeferredReplyTest : public ::testing::Test {
  protected:
   DeferredReplyTest() {
-    session_->wake = [this] { ++wakes_; };
-    clients_.add(session_);
+    client_->wake = [this] { ++wakes_; };
+    clients_.add(client_);
   }
   bool try_answer(bool is_late = false) {
     protocol::ReplyWriter reply(replies_, protocol::RespVersion::kResp2);
@@ -21,8 +21,8 @@ class DeferredReplyTest : public ::testing::Test {
   }
 
   Clients clients_;
-  std::shared_ptr<Session> session_ = std::make_shared<Session>(clients_.next_id());
-  DeferredReply deferred_ = defer_reply(clients_, session_->id);
+  std::shared_ptr<Client> client_ = std::make_shared<Client>(clients_.next_id());
+  DeferredReply deferred_ = defer_reply(clients_, client_->id);
   protocol::OutputBuffer replies_;
   int wakes_ = 0;
 };
@@ -46,8 +46,8 @@ TEST_F(DeferredReplyTest, AFailureIsTheReply) {
 }
 
 TEST_F(DeferredReplyTest, TheClientMayHaveGone) {
-  clients_.remove(session_->id);
-  session_.reset();
+  clients_.remove(client_->id);
+  client_.reset();
   deferred_.awaited.reset();
   deferred_.end({});
   EXPECT_EQ(wakes_, 0);

@@ -13,26 +13,26 @@ namespace {
 class InvalidationNewsTest : public ::testing::Test {
  protected:
   InvalidationNewsTest() {
-    clients_.add(session_);
-    clients_.add(target_);
-    session_->resp = target_->resp = protocol::RespVersion::kResp3;
-    session_->subscriptions.set_tracking(std::make_unique<ClientTracking>());
+    clients_.add(session_.client);
+    clients_.add(target_.client);
+    session_.client->resp = target_.client->resp = protocol::RespVersion::kResp3;
+    session_.subscriptions.set_tracking(std::make_unique<ClientTracking>());
   }
 
-  ClientTracking& tracking() { return *session_->subscriptions.tracking(); }
+  ClientTracking& tracking() { return *session_.subscriptions.tracking(); }
 
   std::string news(const Invalidation& invalidation) {
-    return invalidation_news(pubsub_, clients_, *session_,
+    return invalidation_news(pubsub_, clients_, session_,
                              {.invalidation = std::make_shared<const Invalidation>(invalidation),
-                              .receivers = {{session_->id}}});
+                              .receivers = {{session_.client->id}}});
   }
   // Returns the messages that the target of the redirection receives.
   std::string redirected() {
     const auto delivery = pubsub_.take(0);
     if (!delivery) return "nothing";
     EXPECT_TRUE(delivery->is_redirected);
-    EXPECT_EQ(delivery->receivers.at(0).session_id, target_->id);
-    return invalidation_news(pubsub_, clients_, *target_, *delivery);
+    EXPECT_EQ(delivery->receivers.at(0).session_id, target_.client->id);
+    return invalidation_news(pubsub_, clients_, target_, *delivery);
   }
 
   const Invalidation kKey{"*1\r\n$1\r\nk\r\n", 7, false};
@@ -42,8 +42,8 @@ class InvalidationNewsTest : public ::testing::Test {
   TestThreads threads_;
   PubSub pubsub_{1, threads_};
   Clients clients_;
-  std::shared_ptr<Session> session_ = std::make_shared<Session>(1);
-  std::shared_ptr<Session> target_ = std::make_shared<Session>(2);
+  Session session_{1};
+  Session target_{2};
 };
 
 TEST_F(InvalidationNewsTest, AreAPush) {
@@ -52,13 +52,13 @@ TEST_F(InvalidationNewsTest, AreAPush) {
 }
 
 TEST_F(InvalidationNewsTest, RESP2HasNone) {
-  session_->resp = protocol::RespVersion::kResp2;
+  session_.client->resp = protocol::RespVersion::kResp2;
   EXPECT_EQ(news(kKey), "");
   EXPECT_EQ(news(kAll), "");
 }
 
 TEST_F(InvalidationNewsTest, NoMessageAfterTrackingOff) {
-  session_->subscriptions.set_tracking(nullptr);
+  session_.subscriptions.set_tracking(nullptr);
   EXPECT_EQ(news(kKey), "");
 }
 
@@ -75,7 +75,7 @@ TEST_F(InvalidationNewsTest, OfAnotherModeAreNotForThisOne) {
 
 TEST_F(InvalidationNewsTest, NoLoopIsForOwnChangesOfKeys) {
   Invalidation own = kKey;
-  own.writer = session_->id;
+  own.writer = session_.client->id;
   EXPECT_EQ(news(own), kPush);
   tracking().no_loop = true;
   EXPECT_EQ(news(own), "");
@@ -84,13 +84,13 @@ TEST_F(InvalidationNewsTest, NoLoopIsForOwnChangesOfKeys) {
 }
 
 TEST_F(InvalidationNewsTest, GoToAnotherClient) {
-  tracking().redirect = target_->id;
+  tracking().redirect = target_.client->id;
   EXPECT_EQ(news(kKey), "");
   EXPECT_EQ(redirected(), kPush);
-  target_->resp = protocol::RespVersion::kResp2;
+  target_.client->resp = protocol::RespVersion::kResp2;
   EXPECT_EQ(news(kKey), "");
   EXPECT_EQ(redirected(), "");
-  target_->subscriptions.add(SubscriptionKind::kChannel, "any", 1);
+  target_.subscriptions.add(SubscriptionKind::kChannel, "any", 1);
   EXPECT_EQ(news(kKey), "");
   EXPECT_EQ(redirected(),
             "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n*1\r\n$1\r\nk\r\n");
@@ -99,12 +99,12 @@ TEST_F(InvalidationNewsTest, GoToAnotherClient) {
 }
 
 TEST_F(InvalidationNewsTest, OfARedirectThatHasGone) {
-  tracking().redirect = target_->id;
-  clients_.remove(target_->id);
+  tracking().redirect = target_.client->id;
+  clients_.remove(target_.client->id);
   EXPECT_EQ(news(kKey), ">2\r\n$21\r\ntracking-redir-broken\r\n:2\r\n");
   EXPECT_TRUE(tracking().is_broken);
-  EXPECT_TRUE(session_->subscriptions.published_tracking().is_broken);
-  session_->resp = protocol::RespVersion::kResp2;
+  EXPECT_TRUE(session_.client->subscriptions.redirect_is_broken);
+  session_.client->resp = protocol::RespVersion::kResp2;
   EXPECT_EQ(news(kKey), "");
   EXPECT_EQ(redirected(), "nothing");
 }

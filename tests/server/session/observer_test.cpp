@@ -85,7 +85,7 @@ TEST_F(ObserverTest, MonitorShowsOnlyExecutedCommands) {
 
 TEST_F(ObserverTest, TheEndOfASessionEndsItsMonitor) {
   {
-    Client third(*this);
+    TestClient third(*this);
     third.run({"MONITOR"});
     EXPECT_EQ(observer_.monitors().count(), 1U);
     EXPECT_EQ(third.run({"MONITOR"}), "") << "as Redis: no second reply";

@@ -42,24 +42,24 @@ TEST_F(SessionTest, TrackingEndsForItsSessionAlone) {
 
 TEST_F(SessionTest, OtherThreadsSeeTheTransaction) {
   const Session& session = *client_->session;
-  EXPECT_EQ(session.queued_commands, -1);
+  EXPECT_EQ(session.client->queued_commands, -1);
   run({"MULTI"});
   run({"SET", "a", "1"});
-  EXPECT_EQ(session.queued_commands, 1);
-  EXPECT_GT(session.queued_bytes, 0u);
-  const uint64_t with_queue = session.memory_bytes();
+  EXPECT_EQ(session.client->queued_commands, 1);
+  EXPECT_GT(session.client->queued_bytes, 0u);
+  const uint64_t with_queue = session.client->memory_bytes();
   run({"DISCARD"});
-  EXPECT_EQ(session.queued_commands, -1);
-  EXPECT_LT(session.memory_bytes(), with_queue);
+  EXPECT_EQ(session.client->queued_commands, -1);
+  EXPECT_LT(session.client->memory_bytes(), with_queue);
 }
 
 TEST(Session, AKillWakesItsConnection) {
   Session session(1);
-  session.request_kill();
-  EXPECT_TRUE(session.kill_requested);
+  session.client->request_kill();
+  EXPECT_TRUE(session.client->kill_requested);
   int wakes = 0;
-  session.wake = [&wakes] { ++wakes; };
-  session.request_kill();
+  session.client->wake = [&wakes] { ++wakes; };
+  session.client->request_kill();
   EXPECT_EQ(wakes, 1);
 }
 

@@ -42,7 +42,7 @@ TEST_F(SessionUserTest, AFreshSessionIsTheDefaultUser) {
 TEST_F(SessionUserTest, ChangesAreFollowed) {
   set("alice", {"on", "+@all", "~*", "&*"});
   log_in("alice");
-  EXPECT_EQ(session_.names.get().user, "alice");
+  EXPECT_EQ(session_.client->names.get().user, "alice");
   EXPECT_TRUE(is_trusted());
   set("alice", {"-get"});
   EXPECT_FALSE(is_trusted());

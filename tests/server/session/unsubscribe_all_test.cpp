@@ -15,7 +15,7 @@ namespace {
 class UnsubscribeAllTest : public testing::Test {
  protected:
   void subscribe(SubscriptionKind kind, const std::string& name, Session& session) {
-    const auto serial = pubsub_.subscribe(kind, name, {session.id, 0});
+    const auto serial = pubsub_.subscribe(kind, name, {session.client->id, 0});
     session.subscriptions.add(kind, name, serial);
   }
 
@@ -51,7 +51,7 @@ TEST_F(UnsubscribeAllTest, WithoutSubscriptionsNothingHappens) {
 
 TEST_F(UnsubscribeAllTest, StopTrackingEndsTheClientsRow) {
   session_.subscriptions.set_tracking(std::make_unique<ClientTracking>());
-  tracking_.begin({session_.id, 0}, false);
+  tracking_.begin({session_.client->id, 0}, false);
   stop_tracking(tracking_, session_);
   EXPECT_EQ(session_.subscriptions.tracking(), nullptr);
   EXPECT_EQ(state_.tracking.clients, 0U);
@@ -60,8 +60,8 @@ TEST_F(UnsubscribeAllTest, StopTrackingEndsTheClientsRow) {
 }
 
 TEST_F(UnsubscribeAllTest, LastClientsEndEmptiesTheTable) {
-  tracking_.begin({session_.id, 0}, false);
-  tracking_.remember({"k", 1}, {session_.id, 0});
+  tracking_.begin({session_.client->id, 0}, false);
+  tracking_.remember({"k", 1}, {session_.client->id, 0});
   forget_tracking(tracking_, session_);
   EXPECT_EQ(state_.tracking.keys, 0U);
   EXPECT_FALSE(state_.listeners.any());

@@ -238,13 +238,13 @@ TEST_F(BloomCommandsTest, InfoHasTheFieldsOfRedisBloomInItsOrder) {
   EXPECT_EQ(run({"BF.INFO", "none", "NOSUCH"}), kMissing);
   EXPECT_THAT(info("k", "NOSUCH"), is_error("Invalid", "information"));
   EXPECT_EQ(run({"BF.INFO", "k", "ITEMS", "SIZE"}), arity("bf.info"));
-  client_->session->resp = protocol::RespVersion::kResp3;
+  client_->session->client->resp = protocol::RespVersion::kResp3;
   EXPECT_EQ(run({"BF.INFO", "k"}), "%5\r\n" + body + "_\r\n");
   EXPECT_EQ(info("k", "Items"), "%1\r\n+Number of items inserted\r\n:1\r\n");
 }
 
 TEST_F(BloomCommandsTest, Resp3AnswersWithBooleans) {
-  client_->session->resp = protocol::RespVersion::kResp3;
+  client_->session->client->resp = protocol::RespVersion::kResp3;
   expect_all({
       {{"BF.ADD", "k", "a"}, "#t\r\n"},
       {{"BF.MADD", "k", "a", "b"}, "*2\r\n#f\r\n#t\r\n"},
@@ -398,7 +398,7 @@ TEST_F(BloomCommandsTest, CapacityOutOfRangeNamesTheRange) {
 TEST_F(BloomCommandsTest, InfoOfAScalingFilter) {
   for (const auto version : {protocol::RespVersion::kResp2, protocol::RespVersion::kResp3}) {
     run({"FLUSHALL"});
-    client_->session->resp = version;
+    client_->session->client->resp = version;
     run({"BF.RESERVE", "k", "0.01", "100"});
     run({"BF.MADD", "k", "a", "b"});
     const std::string reply = run({"BF.INFO", "k"});

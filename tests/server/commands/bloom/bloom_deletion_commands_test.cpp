@@ -62,7 +62,7 @@ class BloomDeletionCommandsTest : public CommandTest {
       return value;
     };
     other_->session->origin = CommandOrigin::kOwnJournal;
-    other_->session->database = 1;
+    other_->session->client->database = 1;
     while (at < bytes.size()) {
       std::vector<std::string> command(static_cast<size_t>(number()));
       for (std::string& word : command) {

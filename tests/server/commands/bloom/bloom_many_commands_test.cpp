@@ -67,7 +67,7 @@ TEST_F(BloomManyCommandsTest, AnArrayOfAnswersForEachKey) {
   EXPECT_EQ(run({"BF.KEXISTS", "1", "a", "x"}), array({row({1})}));
   EXPECT_EQ(run({"BF.KEXISTS", "4", "none", "string", "b", "b", "y"}),
             array({row({0}), row({0}), row({1}), row({1})}));
-  client_->session->resp = protocol::RespVersion::kResp3;
+  client_->session->client->resp = protocol::RespVersion::kResp3;
   EXPECT_EQ(run({"BF.KEXISTS", "2", "a", "none", "x"}), "*2\r\n*1\r\n#t\r\n*1\r\n#f\r\n");
 }
 
@@ -127,7 +127,7 @@ TEST_F(BloomManyCommandsTest, MissingFilterDiffersFromMissingItem) {
   // nil, unless the option bf-exists-missing-key is set to "zero".
   EXPECT_EQ(run({"BF.EXISTS", "string", "x"}), integer(0));
   EXPECT_EQ(run({"BF.EXISTS", "a", "z"}), integer(0));
-  client_->session->resp = protocol::RespVersion::kResp3;
+  client_->session->client->resp = protocol::RespVersion::kResp3;
   EXPECT_EQ(run({"BF.EXISTS", "none", "x"}), "_\r\n");
   EXPECT_EQ(run({"BF.MEXISTS", "none", "x"}), "*1\r\n_\r\n");
   EXPECT_EQ(run({"BF.KEXISTS", "1", "none", "x"}), "*1\r\n*1\r\n_\r\n");

@@ -288,7 +288,7 @@ std::string valkey_payload(uint32_t expansion, double tightening_ratio) {
 // A loaded filter may have settings that BF.RESERVE rejects, for example an expansion of 100,000.
 TEST_F(BloomMergeCommandsTest, AClearedLoadedFilterIsReplayedAlike) {
   other_->session->origin = CommandOrigin::kOwnJournal;
-  other_->session->database = 1;
+  other_->session->client->database = 1;
   for (const auto& [expansion, ratio] : {std::pair{2U, 0.5}, {100'000U, 0.5}, {0U, 0.8}}) {
     SCOPED_TRACE(std::to_string(expansion) + " " + std::to_string(ratio));
     run({"FLUSHALL"});
@@ -326,7 +326,7 @@ TEST_F(BloomMergeCommandsTest, AJournalRepeatsThemToTheSameBits) {
       {"BF.ADD", "b", "7"},
   };
   other_->session->origin = CommandOrigin::kOwnJournal;
-  other_->session->database = 1;
+  other_->session->client->database = 1;
   configure("bf.bloom-memory-usage-limit", "1mb");
   for (const auto& command : commands) {
     run(command);

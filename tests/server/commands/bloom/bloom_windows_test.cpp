@@ -58,7 +58,7 @@ class BloomWindows : public CommandTest {
     const auto commands = journalled();
     const std::string digest = run({"DEBUG", "DIGEST"});
     run({"FLUSHALL"});
-    Client replay(*this);
+    TestClient replay(*this);
     replay.session->origin = CommandOrigin::kOwnJournal;
     for (const auto& words : commands) {
       const std::string reply = replay.run(words);
@@ -198,7 +198,7 @@ TEST_F(BloomWindows, TurnsAreForJournals) {
   run({"BF.RESERVE", "w", "0.001", "400", "WINDOW", "10"});
   run({"BF.RESERVE", "plain", "0.001", "400"});
   EXPECT_THAT(run({"BF.TURN", "w", "1", at(2500)}), is_error("ERR", "journals"));
-  Client replay(*this);
+  TestClient replay(*this);
   replay.session->origin = CommandOrigin::kOwnJournal;
   EXPECT_EQ(replay.run({"BF.TURN", "w", "x", "1"}), error(kNotAnInteger));
   EXPECT_THAT(replay.run({"BF.TURN", "w", "1", "-1"}), is_error("ERR", "turn"));

@@ -44,7 +44,7 @@ TEST_F(ClientCommandsTest, ListShowsAllOrTheNamedClients) {
 
 TEST_F(ClientCommandsTest, KillSkipsItsCallerUnlessSkipmeIsNo) {
   EXPECT_EQ(run({"CLIENT", "KILL", "TYPE", "normal"}), integer(1));
-  EXPECT_TRUE(other_->session->kill_requested.load());
+  EXPECT_TRUE(other_->session->client->kill_requested.load());
   EXPECT_EQ(client_->last_result.outcome, Outcome::kDone);
   EXPECT_EQ(run({"CLIENT", "KILL", "ID", "1", "SKIPME", "no"}), integer(1));
   EXPECT_EQ(client_->last_result.outcome, Outcome::kClose);
@@ -68,22 +68,22 @@ TEST_F(ClientCommandsTest, KillRefusesWhatItDoesNotKnow) {
 
 TEST_F(ClientCommandsTest, AnEmptyAddressIsNobodys) {
   // Some sessions have no local address, for example the link to a leader.
-  other_->session->local_address.clear();
+  other_->session->client->local_address.clear();
   for (const char* const option : {"ADDR", "LADDR"}) {
     EXPECT_EQ(run({"CLIENT", "KILL", option, ""}), integer(0)) << option;
     EXPECT_EQ(run({"CLIENT", "KILL", option, "", "SKIPME", "no"}), integer(0)) << option;
     EXPECT_EQ(run({"CLIENT", "KILL", "TYPE", "normal", option, ""}), integer(0)) << option;
   }
   EXPECT_THAT(run({"CLIENT", "KILL", "USER", ""}), is_error("ERR", "user ''"));
-  EXPECT_FALSE(other_->session->kill_requested.load());
+  EXPECT_FALSE(other_->session->client->kill_requested.load());
   EXPECT_EQ(client_->last_result.outcome, Outcome::kDone);
 }
 
 TEST_F(ClientCommandsTest, KillFindsAClientByEachOfItsFields) {
-  other_->session->address = "127.0.0.1:3";
+  other_->session->client->address = "127.0.0.1:3";
   EXPECT_EQ(run({"CLIENT", "KILL", "ADDR", "127.0.0.1:4"}), integer(0));
   EXPECT_EQ(run({"CLIENT", "KILL", "ADDR", "127.0.0.1:3", "LADDR", "127.0.0.1:1"}), integer(0));
-  EXPECT_FALSE(other_->session->kill_requested.load());
+  EXPECT_FALSE(other_->session->client->kill_requested.load());
   using Words = std::vector<std::string>;
   for (const Words& fields :
        {Words{"ADDR", "127.0.0.1:3"}, Words{"LADDR", "127.0.0.1:2"}, Words{"USER", "default"},
@@ -92,7 +92,7 @@ TEST_F(ClientCommandsTest, KillFindsAClientByEachOfItsFields) {
     command.insert(command.end(), fields.begin(), fields.end());
     EXPECT_EQ(run(command), integer(1)) << fields[0];
     EXPECT_EQ(run(command), integer(0)) << "it has gone, though its thread has not closed it";
-    EXPECT_TRUE(other_->session->kill_requested.exchange(false));
+    EXPECT_TRUE(other_->session->client->kill_requested.exchange(false));
   }
   EXPECT_EQ(run({"CLIENT", "KILL", "127.0.0.1:3"}), kOk);
 }
@@ -120,7 +120,7 @@ TEST_F(ClientCommandsTest, PauseIsAnsweredWhenNoWriteIsUnderWay) {
   Drain::Callback end_writes;
   threads_.on_visit = [&end_writes](const auto& callback) { end_writes = callback; };
   int wakes = 0;
-  client_->session->wake = [&wakes] { ++wakes; };
+  client_->session->client->wake = [&wakes] { ++wakes; };
   EXPECT_EQ(run({"CLIENT", "PAUSE", "1000", "WRITE"}), "");
   EXPECT_EQ(client_->last_result.outcome, Outcome::kBlocked);
   ASSERT_TRUE(client_->last_result.awaited);
@@ -156,7 +156,7 @@ TEST_F(ClientCommandsTest, WrongCommandsAreRejectedDuringAPause) {
 }
 
 TEST_F(ClientCommandsTest, PausedClientsCountAsBlocked) {
-  other_->session->wait = ClientWait::kPaused;
+  other_->session->client->wait = ClientWait::kPaused;
   EXPECT_NE(run({"INFO", "clients"}).find("\r\nblocked_clients:1\r\n"), std::string::npos);
 }
 

@@ -28,7 +28,7 @@ class ClientFilterTest : public CommandTest {
 };
 
 TEST_F(ClientFilterTest, ListTakesTheOptionsOfKill) {
-  other_->session->address = "127.0.0.1:3";
+  other_->session->client->address = "127.0.0.1:3";
   EXPECT_EQ(listed({}), "1 2 ");
   EXPECT_EQ(listed({"ID", "2", "1"}), "2 1 ");
   EXPECT_EQ(listed({"ID", "2", "9", "USER", "default"}), "2 ");
@@ -40,20 +40,20 @@ TEST_F(ClientFilterTest, ListTakesTheOptionsOfKill) {
 }
 
 TEST_F(ClientFilterTest, OnlyClientsOfTheAgeAreMeant) {
-  client_->session->created_us = clock_.monotonic_us();
-  other_->session->created_us = clock_.monotonic_us();
+  client_->session->client->created_us = clock_.monotonic_us();
+  other_->session->client->created_us = clock_.monotonic_us();
   EXPECT_EQ(listed({"MAXAGE", "10"}), "");
   advance_ms(5'000);
-  client_->session->created_us = clock_.monotonic_us();
+  client_->session->client->created_us = clock_.monotonic_us();
   advance_ms(5'000);
   EXPECT_EQ(listed({"MAXAGE", "10"}), "2 ");
   EXPECT_EQ(run({"CLIENT", "KILL", "MAXAGE", "10"}), integer(1));
-  EXPECT_TRUE(other_->session->kill_requested.load());
+  EXPECT_TRUE(other_->session->client->kill_requested.load());
 }
 
 TEST_F(ClientFilterTest, KillTakesSeveralIds) {
   EXPECT_EQ(run({"CLIENT", "KILL", "ID", "2", "7", "SKIPME", "no"}), integer(1));
-  EXPECT_TRUE(other_->session->kill_requested.load());
+  EXPECT_TRUE(other_->session->client->kill_requested.load());
 }
 
 TEST_F(ClientFilterTest, BadOptionsAreRefused) {

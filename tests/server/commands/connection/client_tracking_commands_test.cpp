@@ -102,11 +102,11 @@ TEST_F(ClientTrackingCommandsTest, EndsWithTheSessionAndWithRESET) {
 
 TEST_F(ClientTrackingCommandsTest, PrefixesCostMemory) {
   track({});
-  const uint64_t before = client_->session->memory_bytes();
+  const uint64_t before = client_->session->client->memory_bytes();
   track({"BCAST", "PREFIX", std::string(10'000, 'x')});
-  EXPECT_GT(client_->session->memory_bytes(), before + 10'000);
+  EXPECT_GT(client_->session->client->memory_bytes(), before + 10'000);
   run({"CLIENT", "TRACKING", "OFF"});
-  EXPECT_EQ(client_->session->memory_bytes(), before);
+  EXPECT_EQ(client_->session->client->memory_bytes(), before);
 }
 
 // Tests of CLIENT TRACKING, CLIENT TRACKINGINFO and related commands, and of their errors.
@@ -154,7 +154,7 @@ TEST_F(ClientTrackingRequestsTest, UnknownOptionsAreRefused) {
 }
 
 TEST_F(ClientTrackingRequestsTest, ARedirectNamesOneClientThatIsThere) {
-  const std::string id = std::to_string(other_->session->id);
+  const std::string id = std::to_string(other_->session->client->id);
   EXPECT_EQ(track({"REDIRECT", "x"}), error(kNotAnInteger));
   EXPECT_THAT(track({"REDIRECT", "99999"}), is_error("ERR", "does not exist"));
   EXPECT_THAT(track({"REDIRECT", id, "REDIRECT", id}), is_error("ERR", "single other client"));

@@ -37,12 +37,12 @@ TEST_F(ConnectionCommandsTest, UnknownCommandNamesItsArguments) {
 TEST_F(ConnectionCommandsTest, RefusedHelloChangesNothing) {
   EXPECT_THAT(run({"HELLO", "4"}), is_error("NOPROTO", "protocol version"));
   EXPECT_EQ(run({"HELLO", "3", "SETNAME", "a b"}), error(kInvalidClientName));
-  EXPECT_EQ(client_->session->resp, protocol::RespVersion::kResp2);
+  EXPECT_EQ(client_->session->client->resp, protocol::RespVersion::kResp2);
 }
 
 TEST_F(ConnectionCommandsTest, HelloSwitchesToResp3) {
   EXPECT_TRUE(run({"HELLO", "3"}).starts_with("%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n"));
-  EXPECT_EQ(client_->session->resp, protocol::RespVersion::kResp3);
+  EXPECT_EQ(client_->session->client->resp, protocol::RespVersion::kResp3);
 }
 
 TEST_F(ConnectionCommandsTest, HelloTellsWhatClientsAskFor) {

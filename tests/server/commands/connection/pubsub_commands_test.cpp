@@ -112,7 +112,7 @@ TEST_F(PubSubCommandsTest, SubscribersAreClientsOfTheirOwnType) {
   EXPECT_EQ(list.find("id=2 "), std::string::npos);
   EXPECT_EQ(run_as_other({"CLIENT", "LIST", "TYPE", "normal"}).find("id=1 "), std::string::npos);
   EXPECT_EQ(run_as_other({"CLIENT", "KILL", "TYPE", "pubsub"}), integer(1));
-  EXPECT_TRUE(client_->session->kill_requested.load());
+  EXPECT_TRUE(client_->session->client->kill_requested.load());
 }
 
 TEST_F(PubSubCommandsTest, SubscriptionsInATransactionAnswerInItsReply) {
@@ -137,7 +137,7 @@ TEST_F(PubSubCommandsTest, ClientReplyDoesNotSilenceConfirmations) {
 
 TEST_F(PubSubCommandsTest, TheEndOfASessionEndsItsSubscriptions) {
   {
-    Client visitor(*this);
+    TestClient visitor(*this);
     visitor.run({"SUBSCRIBE", "a"});
     visitor.run({"PSUBSCRIBE", "a"});
     visitor.run({"SSUBSCRIBE", "a"});

@@ -27,7 +27,7 @@ TEST_F(TransactionCommandsTest, ManyKeysMayBeWatched) {
   const auto command = watch_of(kKeys);
   EXPECT_EQ(run(command), kOk);
   EXPECT_EQ(run(command), kOk);
-  EXPECT_EQ(client_->session->watched_keys.load(), kKeys);
+  EXPECT_EQ(client_->session->client->watched_keys, kKeys);
   run({"MULTI"});
   EXPECT_EQ(run_as_other({"SET", "key:7777", "1"}), kOk);
   EXPECT_EQ(run({"EXEC"}), "*-1\r\n");
@@ -39,7 +39,7 @@ TEST_F(TransactionCommandsTest, TheSameNameInTwoDatabasesIsTwoKeys) {
   run({"WATCH", "a", "a"});
   run({"SELECT", "1"});
   run({"WATCH", "a"});
-  EXPECT_EQ(client_->session->watched_keys.load(), 2);
+  EXPECT_EQ(client_->session->client->watched_keys, 2);
   run_as_other({"SET", "a", "1"});
   run({"MULTI"});
   EXPECT_EQ(run({"EXEC"}), "*-1\r\n");

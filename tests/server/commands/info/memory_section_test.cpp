@@ -66,15 +66,15 @@ TEST_F(MemorySectionTest, TheLimitAndThePolicyAreShown) {
 
 TEST_F(MemorySectionTest, ClientsAreSummed) {
   const int64_t before = number("memory", "mem_clients_normal");
-  other_->session->query_buffer_bytes = 1'000'000;
+  other_->session->client->query_buffer_bytes = 1'000'000;
   EXPECT_EQ(number("memory", "mem_clients_normal"), before + 1'000'000);
 }
 
 TEST_F(MemorySectionTest, ReplicasAreShownApart) {
   const int64_t before = number("memory", "mem_clients_normal");
   EXPECT_EQ(number("memory", "mem_clients_slaves"), 0);
-  other_->session->query_buffer_bytes = 1'000'000;
-  other_->session->peer = Peer::kReplica;
+  other_->session->client->query_buffer_bytes = 1'000'000;
+  other_->session->client->peer = Peer::kReplica;
   EXPECT_LT(number("memory", "mem_clients_normal"), before);
   const int64_t session_bytes = number("memory", "mem_clients_slaves");
   EXPECT_GT(session_bytes, 1'000'000);

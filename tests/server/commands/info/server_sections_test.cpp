@@ -66,7 +66,7 @@ TEST_F(ServerSectionsTest, TheClockOfUsesHas24Bits) {
 
 TEST_F(ServerSectionsTest, ClientsAreCountedWithoutReplicas) {
   EXPECT_EQ(field("clients", "connected_clients"), "2");
-  other_->session->peer = Peer::kReplica;
+  other_->session->client->peer = Peer::kReplica;
   EXPECT_EQ(field("clients", "connected_clients"), "1");
   EXPECT_EQ(field("clients", "maxclients"), "10000");
 }
@@ -90,16 +90,16 @@ TEST_F(ServerSectionsTest, AvailabilityZoneIsThatOfTheConfiguration) {
 
 TEST_F(ServerSectionsTest, ClientsThatWaitAreBlocked) {
   EXPECT_EQ(field("clients", "blocked_clients"), "0");
-  other_->session->wait = ClientWait::kBlocked;
+  other_->session->client->wait = ClientWait::kBlocked;
   EXPECT_EQ(field("clients", "blocked_clients"), "1");
-  other_->session->wait = ClientWait::kPaused;
+  other_->session->client->wait = ClientWait::kPaused;
   EXPECT_EQ(field("clients", "blocked_clients"), "1") << "one client";
 }
 
 TEST_F(ServerSectionsTest, TheBiggestBuffersAreShown) {
-  other_->session->query_buffer_bytes = 100;
-  other_->session->query_buffer_free_bytes = 20;
-  other_->session->output_buffer_bytes = 7;
+  other_->session->client->query_buffer_bytes = 100;
+  other_->session->client->query_buffer_free_bytes = 20;
+  other_->session->client->output_buffer_bytes = 7;
   EXPECT_EQ(field("clients", "client_recent_max_input_buffer"), "120");
   EXPECT_EQ(field("clients", "client_recent_max_output_buffer"), "7");
 }

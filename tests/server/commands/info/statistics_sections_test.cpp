@@ -81,7 +81,7 @@ TEST_F(StatisticsSectionsTest, SubscriptionsAreCountedByName) {
   run({"SUBSCRIBE", "c"});
   run_as_other({"SUBSCRIBE", "c", "d"});
   run_as_other({"RESET"});
-  Client reader(*this);
+  TestClient reader(*this);
   EXPECT_THAT(reader.run({"INFO", "stats"}), HasSubstr("\r\npubsub_channels:1\r\n"));
 }
 

@@ -48,7 +48,7 @@ TEST_F(KeyCommandsTest, OnlyTouchChangesTheAccessTime) {
   run({"EXISTS", "a"});
   run({"TYPE", "a"});
   EXPECT_EQ(run({"OBJECT", "IDLETIME", "a"}), integer(5));
-  client_->session->no_touch = true;
+  client_->session->client->no_touch = true;
   run({"TOUCH", "a"});
   EXPECT_EQ(run({"OBJECT", "IDLETIME", "a"}), integer(0));
 }

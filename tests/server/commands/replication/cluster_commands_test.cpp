@@ -75,7 +75,7 @@ TEST_F(ClusterTest, ClientsAreSentWhereWasAnnounced) {
 }
 
 TEST_F(ClusterTest, AddressOfIPv6LosesItsBrackets) {
-  client_->session->local_address = "[::1]:7000";
+  client_->session->client->local_address = "[::1]:7000";
   EXPECT_NE(run({"CLUSTER", "SLOTS"}).find("$3\r\n::1\r\n:7000\r\n"), std::string::npos);
 }
 

@@ -53,10 +53,10 @@ TEST_F(ReplicaCommandsTest, ReplicasAnnounceHostsAndPortsOnly) {
   for (const std::string host : {"1.2.3.4\r\nslave1:ip=6.6.6.6", "1.2.3.4,port=1", "a b"}) {
     EXPECT_THAT(run({"REPLCONF", "ip-address", host}), is_error("ERR", "ip-address"));
   }
-  EXPECT_EQ(client_->session->replica.address, "");
+  EXPECT_EQ(client_->session->replica_role().traits.address, "");
   EXPECT_EQ(run({"REPLCONF", "ip-address", "replica-1.example_net"}), kOk);
   EXPECT_EQ(run({"REPLCONF", "ip-address", ""}), kOk) << "takes it back";
-  EXPECT_EQ(client_->session->replica.address, "");
+  EXPECT_EQ(client_->session->replica_role().traits.address, "");
   EXPECT_THAT(run({"REPLCONF", "listening-port", "65536"}), StartsWith("-ERR"));
 }
 

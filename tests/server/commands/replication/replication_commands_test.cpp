@@ -45,11 +45,11 @@ TEST_F(ReplicationCommandsTest, ClientsWithPushesBecomeNoReplicas) {
     EXPECT_THAT(run(sync), refused);
     run({"CLIENT", "TRACKING", "off"});
   }
-  EXPECT_EQ(client_->session->peer, Peer::kClient);
+  EXPECT_EQ(client_->session->client->peer, Peer::kClient);
   EXPECT_EQ(run({"MONITOR"}), kOk);
   EXPECT_EQ(run({"PSYNC", "?", "-1"}), "");
   EXPECT_EQ(run({"SYNC"}), "");
-  EXPECT_EQ(client_->session->peer, Peer::kMonitor);
+  EXPECT_EQ(client_->session->client->peer, Peer::kMonitor);
 }
 
 TEST_F(ReplicationCommandsTest, RequestsThatCannotBeServed) {
@@ -64,7 +64,7 @@ TEST_F(ReplicationCommandsTest, RequestsThatCannotBeServed) {
   EXPECT_THAT(run({"REPLCONF", "cluster-node", "x"}), is_error("ERR", "node id"));
   const std::string id(40, 'a');
   EXPECT_EQ(run({"REPLCONF", "cluster-epoch", "7", "cluster-node", id}), kOk);
-  EXPECT_EQ(client_->session->replica.node_id, id);
+  EXPECT_EQ(client_->session->replica_role().traits.node_id, id);
   EXPECT_EQ(run({"REPLCONF", "a"}), error(kSyntaxError));
   EXPECT_THAT(run({"REPLCONF", "a", "b"}), is_error("ERR", "option: a"));
   EXPECT_EQ(run({"REPLCONF", "listening-port", "x"}), error(kNotAnInteger));

@@ -114,7 +114,7 @@ TEST_F(AclCommandsTest, UserThatDeletesItselfGetsItsReply) {
 TEST_F(AclCommandsTest, OthersAreWokenToLookAtTheirRights) {
   become_alice({"+@all", "~*", "&*"});
   int wakes = 0;
-  client_->session->wake = [&] { ++wakes; };
+  client_->session->client->wake = [&] { ++wakes; };
   ASSERT_EQ(run_as_other({"ACL", "SETUSER", "bob"}), kOk);
   EXPECT_EQ(wakes, 0);
   (void)run({"SUBSCRIBE", "c"});

@@ -86,14 +86,14 @@ TEST_F(ConfigRepliesTest, DirCannotBeSetWhileDataAreLoaded) {
 
 TEST_F(ConfigRepliesTest, LocalClientsMayBePermitted) {
   config_.replace(OptionId::kEnableProtectedConfigs, "local");
-  client_->session->address = "192.0.2.1:5";
+  client_->session->client->address = "192.0.2.1:5";
   EXPECT_THAT(run({"CONFIG", "SET", "dbfilename", "x.rdb"}), HasSubstr(kProtectedOption));
   for (const char* const address : {"127.0.0.1:5", "127.9.9.9:5", "[::1]:5"}) {
-    client_->session->address = address;
+    client_->session->client->address = address;
     EXPECT_EQ(run({"CONFIG", "SET", "dbfilename", "x.rdb"}), kOk) << address;
   }
-  client_->session->address = "/run/socket:0";
-  client_->session->socket.is_unix = true;
+  client_->session->client->address = "/run/socket:0";
+  client_->session->client->socket.is_unix = true;
   EXPECT_EQ(run({"CONFIG", "SET", "dbfilename", "y.rdb"}), kOk);
 }
 

@@ -29,7 +29,7 @@ TEST_F(DebugCommandsTest, NoneIsAllowedUnlessTheOptionSaysSo) {
 TEST_F(DebugCommandsTest, LocalClientsMayBeAllowed) {
   config_.replace(OptionId::kEnableDebugCommand, "local");
   EXPECT_EQ(run({"DEBUG", "SLEEP", "0"}), kOk);
-  client_->session->address = "192.0.2.1:5";
+  client_->session->client->address = "192.0.2.1:5";
   EXPECT_THAT(run({"DEBUG", "SLEEP", "0"}), StartsWith("-ERR DEBUG command not allowed."));
 }
 

@@ -63,7 +63,7 @@ TEST_F(ConfigCommandsTest, GetAndSetTakeSeveral) {
 
 TEST_F(ServerCommandsTest, ReplicasAreNoConnectedClients) {
   EXPECT_NE(run({"INFO", "clients"}).find("connected_clients:2\r\n"), std::string::npos);
-  other_->session->peer = Peer::kReplica;
+  other_->session->client->peer = Peer::kReplica;
   EXPECT_NE(run({"INFO", "clients"}).find("connected_clients:1\r\n"), std::string::npos);
 }
 

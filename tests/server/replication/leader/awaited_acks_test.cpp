@@ -49,7 +49,7 @@ class AwaitedAcksTest : public LeaderFixture {
   // Returns the reply that the waiting client gets when its timeout has passed.
   std::string late_answer() {
     protocol::OutputBuffer replies;
-    protocol::ReplyWriter reply(replies, client_->session->resp);
+    protocol::ReplyWriter reply(replies, client_->session->client->resp);
     EXPECT_TRUE(client_->last_result.awaited->try_answer(reply, true));
     return std::string(replies.view());
   }

@@ -27,7 +27,7 @@ class ForeignReplicasTest : public LeaderFixture {
 
   struct Foreign : Remote {
     explicit Foreign(LeaderFixture& test) : Remote(test) {
-      client.session->replica.reads_effects = false;
+      client.session->replica_role().traits.reads_effects = false;
     }
   };
 
@@ -64,7 +64,7 @@ TEST_F(ForeignReplicasTest, AFilterThatItCannotHoldDisconnectsIt) {
   EXPECT_EQ(run({"BF.ADD", "seen", "x"}), integer(1));
   EXPECT_TRUE(peer.await_end());
   EXPECT_EQ(leader().count(), 1U) << "the count waits until the leader has forgotten the replica";
-  EXPECT_TRUE(peer.client.session->kill_requested);
+  EXPECT_TRUE(peer.client.session->client->kill_requested);
   EXPECT_EQ(leader().count_good(), 1);
   EXPECT_EQ(run({"SET", "a", "1"}), error(kNotEnoughReplicas));
   leader().stop();
@@ -172,7 +172,7 @@ TEST_F(ForeignReplicasTest, CommandsThatItDoesNotKnowTakeANewSnapshot) {
   EXPECT_TRUE(peer.await_end());
   EXPECT_EQ(leader().count(), 1U);
   Foreign again(*this);
-  again.client.session->replica.takes_eof_mark = true;
+  again.traits().takes_eof_mark = true;
   EXPECT_EQ(psync(again, before), "");
   EXPECT_NE(begin_snapshot_of(again).find("+FULLRESYNC"), std::string::npos);
   // After the snapshot the stream contains only commands that the replica supports.
@@ -210,7 +210,7 @@ TEST_F(ForeignReplicasTest, AFilterThatCameAndWentTakesANewSnapshot) {
   EXPECT_TRUE(peer.await_end());
   EXPECT_EQ(leader().count(), 0U);
   Foreign again(*this);
-  again.client.session->replica.takes_eof_mark = true;
+  again.traits().takes_eof_mark = true;
   EXPECT_EQ(psync(again, before), "");
   EXPECT_NE(begin_snapshot_of(again).find("+FULLRESYNC"), std::string::npos);
 }
@@ -223,7 +223,7 @@ TEST_F(ForeignReplicasTest, AnotherModulesFilterThatWentTakesANewSnapshot) {
   EXPECT_EQ(follow(peer), "");
   make("b", "redisbloom");
   run({"DEL", "b"});
-  leader().ack(peer.client.session->id, {replication_.offset(), std::nullopt});
+  leader().ack(peer.client.session->client->id, {replication_.offset(), std::nullopt});
   EXPECT_EQ(leader().count(), 1U);
   make("c", "valkey-bloom");
   run({"DEL", "c"});

@@ -96,7 +96,7 @@ TEST_F(LeaderSnapshotsTest, OneSnapshotServesAllWhoWait) {
   std::vector<std::unique_ptr<Remote>> peers;
   for (int i = 0; i < 4; ++i) {
     peers.push_back(std::make_unique<Remote>(*this));
-    peers.back()->client.session->replica.takes_eof_mark = true;
+    peers.back()->traits().takes_eof_mark = true;
     peers.back()->client.run({"PSYNC", "?", "-1"});
   }
   advance_ms(1000);

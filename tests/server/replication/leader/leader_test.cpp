@@ -164,7 +164,7 @@ TEST_F(LeaderTest, AReplicaIsCutOffWhenTheStreamIsReplaced) {
   psync(peer, replication_.offset());
   EXPECT_EQ(peer.read(go_on().size()), go_on());
   leader().on_stream_replaced();
-  EXPECT_TRUE(peer.client.session->kill_requested);
+  EXPECT_TRUE(peer.client.session->client->kill_requested);
   pollfd waited{peer.ends[1], POLLIN, 0};
   EXPECT_EQ(::poll(&waited, 1, 10'000), 1);
   EXPECT_EQ(leader().count(), 0);
@@ -264,7 +264,7 @@ TEST_F(LeaderTest, FullSyncRequestIsNoRefusedPartialSync) {
 
 TEST_F(LeaderTest, OldReplicaDoesNotGetTheId) {
   Remote peer(*this);
-  peer.client.session->replica.knows_psync2 = false;
+  peer.traits().knows_psync2 = false;
   psync(peer, replication_.offset());
   run({"SET", "a", "1"});
   const std::string expected = "+CONTINUE\r\n" + command({"SELECT", "0"}) + kSet;
@@ -301,7 +301,7 @@ TEST_F(LeaderTest, AReplicaThatIsTooFarBehindIsCutOff) {
   const std::string value(100'000, 'x');
   for (int i = 0; i < 400 && leader().count() > 0; ++i) run({"SET", "a", value});
   await([this] { return leader().count() == 0; });
-  EXPECT_TRUE(peer.client.session->kill_requested);
+  EXPECT_TRUE(peer.client.session->client->kill_requested);
   EXPECT_TRUE(peer.await_end());
 }
 
@@ -327,10 +327,10 @@ TEST_F(LeaderTest, ReplicasAreKilledAsTheirTypeAlone) {
   Remote peer(*this);
   psync(peer, replication_.offset());
   EXPECT_EQ(run({"CLIENT", "KILL", "TYPE", "master"}), integer(0));
-  EXPECT_FALSE(peer.client.session->kill_requested);
+  EXPECT_FALSE(peer.client.session->client->kill_requested);
   EXPECT_EQ(leader_.count(), 1u);
   EXPECT_EQ(run({"CLIENT", "KILL", "TYPE", "replica"}), integer(1));
-  EXPECT_TRUE(peer.client.session->kill_requested);
+  EXPECT_TRUE(peer.client.session->client->kill_requested);
   EXPECT_EQ(leader_.count(), 0u) << "before its connection has ended";
 }
 

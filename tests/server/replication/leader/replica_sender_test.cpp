@@ -23,8 +23,8 @@ using Progress = ReplicaSender::Progress;
 class ReplicaSenderTest : public ::testing::Test {
  protected:
   ReplicaSenderTest() {
-    session_->socket.descriptor = sockets_.near;
-    sender_ = std::make_unique<ReplicaSender>(session_);
+    client_->socket.descriptor = sockets_.near;
+    sender_ = std::make_unique<ReplicaSender>(client_);
     backlog_.begin(100);
     sender_->offset = 100;
   }
@@ -49,7 +49,7 @@ class ReplicaSenderTest : public ::testing::Test {
   }
 
   SocketPair sockets_;
-  std::shared_ptr<Session> session_ = std::make_shared<Session>(7);
+  std::shared_ptr<Client> client_ = std::make_shared<Client>(7);
   std::unique_ptr<ReplicaSender> sender_;
   Backlog backlog_;
   std::vector<char> buffer_ = std::vector<char>(4096);
@@ -153,9 +153,9 @@ TEST_F(ReplicaSenderTest, HasADescriptorOfItsOwn) {
 }
 
 TEST_F(ReplicaSenderTest, WithoutASocketThereIsNone) {
-  auto session = std::make_shared<Session>(8);
-  session->socket.descriptor = -1;
-  EXPECT_FALSE(ReplicaSender(session).socket.is_open());
+  auto client = std::make_shared<Client>(8);
+  client->socket.descriptor = -1;
+  EXPECT_FALSE(ReplicaSender(client).socket.is_open());
 }
 
 TEST_F(ReplicaSenderTest, ShutDownEndsBothDirections) {

@@ -39,7 +39,7 @@ class SharedArrays : public LeaderFixture {
   void make_foreign(Remote& peer) {
     run({"DEL", "f"});
     reserve("redisbloom");
-    peer.client.session->replica.reads_effects = false;
+    peer.traits().reads_effects = false;
   }
 
   void add(const std::string& key, std::string_view prefix, int count) {
@@ -123,7 +123,7 @@ TEST_F(SharedArrays, WithoutMemoryForItNoExactSnapshotBegins) {
   free_bytes_ = 0;
   Remote peer(*this);
   make_foreign(peer);
-  peer.client.session->replica.takes_eof_mark = true;
+  peer.traits().takes_eof_mark = true;
   peer.client.run({"PSYNC", "?", "-1"});
   EXPECT_FALSE(peer.hears_more()) << "not even the answer";
   free_bytes_ = uint64_t{1} << 40;

@@ -19,9 +19,9 @@ class StreamPumpTest : public ::testing::Test {
   StreamPumpTest() {
     ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends_.data());
     for (const int end : ends_) ::fcntl(end, F_SETFL, O_NONBLOCK);
-    auto session = std::make_shared<Session>(1);
-    session->socket.descriptor = ends_[0];
-    link_ = std::make_shared<ReplicaSender>(session);
+    auto client = std::make_shared<Client>(1);
+    client->socket.descriptor = ends_[0];
+    link_ = std::make_shared<ReplicaSender>(client);
     backlog_.begin(0);
     link_->cursor = backlog_.attach(0);
   }

@@ -110,7 +110,8 @@ TEST_F(PubSubTest, ThreadIsWokenOnceUntilItsInboxIsEmpty) {
 }
 
 TEST_F(PubSubTest, NewSubscriptionGetsNoMessagesOfEndedOne) {
-  Subscriptions subscriptions;
+  SubscriptionFigures figures;
+  Subscriptions subscriptions(figures);
   subscriptions.add(Kind::kChannel, "c", pubsub_.subscribe(Kind::kChannel, "c", {1, 0}));
   pubsub_.publish(Kind::kChannel, "c", "old");
   pubsub_.unsubscribe(Kind::kChannel, "c", 1);
