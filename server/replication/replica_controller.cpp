@@ -199,7 +199,7 @@ void ReplicaController::end_session(const core::Error& cause, const ReplicaSessi
   // A session cancelled by a role change does not count as a link failure.
   if (is_wanted(generation)) {
     const std::string line =
-        failures_->record_end(cause.message, session.failure_kind(), parts_.clock.monotonic_us());
+        failures_->record_end(cause, session.failure_kind(), parts_.clock.monotonic_us());
     if (!line.empty()) log_notice("{}", line);
   }
   if (session.was_up()) {

@@ -18,6 +18,11 @@ bool loses_data(CommandOrigin origin, std::string_view name, std::string_view er
          protocol::equals_ignore_case(name, "SELECT");
 }
 
+ReplayedError replayed_error(CommandOrigin origin, std::string_view name, std::string_view error) {
+  return {std::string(error), loses_data(origin, name, error),
+          error.starts_with(protocol::kUnknownCommand)};
+}
+
 // Returns the reply if it is an error, or its first element that is an error; null if there is
 // none.
 const protocol::Reply* first_error(const protocol::Reply& reply) {
@@ -33,9 +38,7 @@ const protocol::Reply* first_error(const protocol::Reply& reply) {
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         std::string_view reply) {
   if (reply.starts_with('-')) {
-    std::string text(reply.substr(1, reply.find('\r') - 1));
-    const bool loses = loses_data(origin, name, text);
-    return ReplayedError{std::move(text), loses};
+    return replayed_error(origin, name, reply.substr(1, reply.find('\r') - 1));
   }
   // This is a fast path: hardly any reply contains the first bytes of an error element.
   if (origin != CommandOrigin::kOwnJournal || !reply.starts_with('*') ||
@@ -52,7 +55,7 @@ std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view n
   const protocol::Reply* const error =
       looks_inside ? first_error(reply) : (reply.is_error() ? &reply : nullptr);
   if (error == nullptr) return std::nullopt;
-  return ReplayedError{error->text, loses_data(origin, name, error->text)};
+  return replayed_error(origin, name, error->text);
 }
 
 std::optional<protocol::Reply> read_reply(std::string_view bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplayedError: the error reply to a command from a journal or a leader, and whether the failure
-// of the command leaves data missing.
+// ReplayedError: the error reply to a command from a journal or a leader. It states whether the
+// failure leaves data missing, and whether this server knows the command.
 //
 // The journal of this server, and the stream of a Bloomery leader, contain only effects of
 // successful commands. So if one of these commands fails at replay, its effect is missing. Other
@@ -25,6 +25,7 @@ namespace server {
 struct ReplayedError {
   std::string text;  // text of the error without the leading '-'
   bool loses_data = false;
+  bool is_unknown_command = false;
 };
 
 // Returns the error in the reply; nullopt if the command did not fail. If `origin` is kOwnJournal,

@@ -19,7 +19,6 @@
 #include "persistence/rdb/rdb_format.h"
 #include "persistence/rdb/rdb_loader.h"
 #include "persistence/rdb/rdb_reader.h"
-#include "protocol/error_texts.h"
 #include "server/base/config/config.h"
 #include "server/base/log/log.h"
 #include "server/base/metrics/work_report.h"
@@ -256,8 +255,7 @@ class Recovery {
       // An unknown command in another server's log may be a command for an unsupported type.
       // rdb-foreign-types then decides whether the command is skipped. A log of Bloomery contains
       // no such commands.
-      if (origin == CommandOrigin::kForeignJournal &&
-          error->text.starts_with(protocol::kUnknownCommand)) {
+      if (origin == CommandOrigin::kForeignJournal && error->is_unknown_command) {
         if (parts_.config.integer(OptionId::kRdbForeignTypes) == 0) {
           // The text is that of Redis, so that searches in logs find it.
           return core::Error{

@@ -39,13 +39,12 @@ Pauses pauses_after(LinkFailures::Kind kind) {
 constexpr int64_t kLogEveryUs = 60 * core::kSecondUs;
 // Causes contain text from the leader, so their length is limited.
 constexpr size_t kCauseBytesMax = 500;
-constexpr std::string_view kForeignTypesOption = "rdb-foreign-types";
 
 }  // namespace
 
-std::string LinkFailures::record_end(std::string_view cause, Kind kind, int64_t now_us) {
+std::string LinkFailures::record_end(const core::Error& cause, Kind kind, int64_t now_us) {
   const std::scoped_lock lock(mutex_);
-  cause_ = cause.substr(0, kCauseBytesMax);
+  cause_ = cause.message.substr(0, kCauseBytesMax);
   ++failures_;
   const Pauses pauses = pauses_after(kind);
   const bool has_worked = progress_us_ && now_us - *progress_us_ >= pauses.worked_us_min;
@@ -66,11 +65,9 @@ std::string LinkFailures::record_end(std::string_view cause, Kind kind, int64_t 
     line += fmt::format("; {} times before: {}", unlogged_, logged_cause_);
   }
   if (kind == Kind::kRefused) {
-    // The line suggests changing rdb-foreign-types only if the error text names this option: it
-    // helps only against errors about unsupported types.
-    const bool helps = cause_.find(kForeignTypesOption) != std::string::npos;
-    line += fmt::format("; the next attempt comes in {} s, or at REPLICAOF{}{}", pause_ms_ / 1000,
-                        helps ? " or CONFIG SET " : "", helps ? kForeignTypesOption : "");
+    line += fmt::format(
+        "; the next attempt comes in {} s, or at REPLICAOF{}", pause_ms_ / 1000,
+        cause.code == core::ErrorCode::kUnsupported ? " or CONFIG SET rdb-foreign-types" : "");
   }
   logged_cause_ = cause_;
   logged_us_ = now_us;

@@ -21,7 +21,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
+
+#include "core/result.h"
 
 namespace server {
 
@@ -37,7 +38,7 @@ class LinkFailures {
 
   // Records the end of a link. Returns the line to log; empty if the same cause was logged less
   // than a minute ago.
-  std::string record_end(std::string_view cause, Kind kind, int64_t now_us);
+  std::string record_end(const core::Error& cause, Kind kind, int64_t now_us);
   // Called when this replica has applied the first command or transaction from a link to the
   // leader. Makes cause() empty. Returns the number of failures since the previous call.
   uint64_t record_progress(int64_t now_us);

@@ -10,7 +10,6 @@
 
 #include "core/number.h"
 #include "protocol/arguments.h"
-#include "protocol/error_texts.h"
 #include "server/base/log/log.h"
 #include "server/replication/stream/excerpt.h"
 #include "server/session/replayed_error.h"
@@ -56,7 +55,7 @@ core::Result<> StreamApplier::apply_one(const StreamSplitter::Command& command, 
     record_select(command);
     return {};
   }
-  if (error->text.starts_with(protocol::kUnknownCommand)) return refuse_or_skip(command, unserved);
+  if (error->is_unknown_command) return refuse_or_skip(command, unserved);
   return record_error(command.front(), *error);
 }
 
@@ -72,9 +71,8 @@ core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) 
       continue;
     }
     is_whole = false;
-    const auto handled = error->text.starts_with(protocol::kUnknownCommand)
-                             ? refuse_or_skip(command, unserved)
-                             : record_error(command.front(), *error);
+    const auto handled = error->is_unknown_command ? refuse_or_skip(command, unserved)
+                                                   : record_error(command.front(), *error);
     if (!handled) {
       (void)execute({"DISCARD"});
       return handled;
@@ -120,9 +118,11 @@ core::Result<> StreamApplier::refuse_or_skip(const StreamSplitter::Command& comm
                                              Unserved unserved) {
   const std::string name = excerpt(command.front(), kNameBytesMax);
   if (unserved == Unserved::kRefuse && !is_dispensable(name)) {
-    return core::Error{fmt::format(
-        "it sends '{}', which this server does not have (rdb-foreign-types skip leaves it out)",
-        name)};
+    return core::Error{
+        fmt::format(
+            "it sends '{}', which this server does not have (rdb-foreign-types skip leaves it out)",
+            name),
+        core::ErrorCode::kUnsupported};
   }
   ++figures_.skipped_commands;
   if (logged_.size() < kLoggedMax && logged_.insert(name).second) {

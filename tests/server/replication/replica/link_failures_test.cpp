@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using FailureKind = LinkFailures::Kind;
 
 int64_t pause_after(LinkFailures& failures, FailureKind kind, int count) {
-  for (int i = 0; i < count; ++i) (void)failures.record_end("cause", kind, 0);
+  for (int i = 0; i < count; ++i) (void)failures.record_end({"cause"}, kind, 0);
   return failures.pause_ms();
 }
 
@@ -45,29 +45,29 @@ TEST(LinkFailuresTest, StreamRefusedBehindEachSnapshotIsNoProgress) {
   LinkFailures failures;
   for (int64_t i = 0; i < 20; ++i) {
     (void)failures.record_progress(i * 100 * core::kSecondUs);
-    (void)failures.record_end("cause", FailureKind::kRefused, (i * 100 + 99) * core::kSecondUs);
+    (void)failures.record_end({"cause"}, FailureKind::kRefused, (i * 100 + 99) * core::kSecondUs);
   }
   EXPECT_EQ(failures.pause_ms(), 300'000);
   (void)failures.record_progress(10'000 * core::kSecondUs);
-  (void)failures.record_end("cause", FailureKind::kRefused, 10'300 * core::kSecondUs);
+  (void)failures.record_end({"cause"}, FailureKind::kRefused, 10'300 * core::kSecondUs);
   EXPECT_EQ(failures.pause_ms(), 1000);
 }
 
 TEST(LinkFailuresTest, LogSaysWhenRefusedDataAreAskedForAgain) {
   LinkFailures failures;
-  EXPECT_THAT(failures.record_end("cause", FailureKind::kRefused, 0),
+  EXPECT_THAT(failures.record_end({"cause"}, FailureKind::kRefused, 0),
               HasSubstr("down: cause; the next attempt comes in 1 s, or at REPLICAOF"));
   (void)pause_after(failures, FailureKind::kRefused, 5);
-  EXPECT_THAT(failures.record_end("cause", FailureKind::kRefused, 60 * core::kSecondUs),
+  EXPECT_THAT(failures.record_end({"cause"}, FailureKind::kRefused, 60 * core::kSecondUs),
               HasSubstr("cause; 6 times in 60 seconds; the next attempt comes in 64 s, or at"));
 }
 
 TEST(LinkFailuresTest, OnlyHelpfulOptionsAreNamed) {
   LinkFailures failures;
-  EXPECT_THAT(failures.record_end("type 'list'; rdb-foreign-types skip leaves them out",
+  EXPECT_THAT(failures.record_end({"values of type 'list'", core::ErrorCode::kUnsupported},
                                   FailureKind::kRefused, 0),
               ::testing::EndsWith("or at REPLICAOF or CONFIG SET rdb-foreign-types"));
-  EXPECT_THAT(failures.record_end("a filter of an unknown version", FailureKind::kRefused, 1),
+  EXPECT_THAT(failures.record_end({"a filter of an unknown version"}, FailureKind::kRefused, 1),
               ::testing::EndsWith("or at REPLICAOF"));
 }
 
@@ -94,11 +94,11 @@ TEST(LinkFailuresTest, StreamThatStopsAfterSnapshotsIsNoProgress) {
   LinkFailures failures;
   for (int64_t i = 0; i < 20; ++i) {
     (void)failures.record_progress(i * core::kSecondUs);
-    (void)failures.record_end("cause", FailureKind::kInVain, i * core::kSecondUs + 1000);
+    (void)failures.record_end({"cause"}, FailureKind::kInVain, i * core::kSecondUs + 1000);
   }
   EXPECT_EQ(failures.pause_ms(), 10'000);
   (void)failures.record_progress(100 * core::kSecondUs);
-  (void)failures.record_end("cause", FailureKind::kInVain, 110 * core::kSecondUs);
+  (void)failures.record_end({"cause"}, FailureKind::kInVain, 110 * core::kSecondUs);
   EXPECT_EQ(failures.pause_ms(), 20);
 }
 
@@ -113,25 +113,25 @@ TEST(LinkFailuresTest, HelpfulChangeShortensPauseAndKeepsCause) {
 
 TEST(LinkFailuresTest, ARepeatedCauseIsLoggedOnceAMinuteWithItsCount) {
   LinkFailures failures;
-  EXPECT_EQ(failures.record_end("refused", FailureKind::kNoLink, 0),
+  EXPECT_EQ(failures.record_end({"refused"}, FailureKind::kNoLink, 0),
             "The link to the leader is down: refused");
   for (int i = 1; i < 60; ++i) {
-    EXPECT_EQ(failures.record_end("refused", FailureKind::kNoLink, i * core::kSecondUs), "");
+    EXPECT_EQ(failures.record_end({"refused"}, FailureKind::kNoLink, i * core::kSecondUs), "");
     (void)failures.record_progress(0);
   }
-  EXPECT_EQ(failures.record_end("refused", FailureKind::kNoLink, 60 * core::kSecondUs),
+  EXPECT_EQ(failures.record_end({"refused"}, FailureKind::kNoLink, 60 * core::kSecondUs),
             "The link to the leader is down: refused; 60 times in 60 seconds");
-  EXPECT_EQ(failures.record_end("refused", FailureKind::kNoLink, 61 * core::kSecondUs), "");
+  EXPECT_EQ(failures.record_end({"refused"}, FailureKind::kNoLink, 61 * core::kSecondUs), "");
 }
 
 TEST(LinkFailuresTest, LogsANewCauseWithTheCountOfTheOldOne) {
   LinkFailures failures;
-  (void)failures.record_end("one", FailureKind::kNoLink, 0);
-  EXPECT_EQ(failures.record_end("two", FailureKind::kNoLink, 0),
+  (void)failures.record_end({"one"}, FailureKind::kNoLink, 0);
+  EXPECT_EQ(failures.record_end({"two"}, FailureKind::kNoLink, 0),
             "The link to the leader is down: two");
-  (void)failures.record_end("two", FailureKind::kNoLink, 0);
-  (void)failures.record_end("two", FailureKind::kNoLink, 0);
-  EXPECT_EQ(failures.record_end("one", FailureKind::kNoLink, 0),
+  (void)failures.record_end({"two"}, FailureKind::kNoLink, 0);
+  (void)failures.record_end({"two"}, FailureKind::kNoLink, 0);
+  EXPECT_EQ(failures.record_end({"one"}, FailureKind::kNoLink, 0),
             "The link to the leader is down: one; 2 times before: two");
 }
 
@@ -141,12 +141,13 @@ TEST(LinkFailuresTest, AnotherLeaderResetsTheFailures) {
   failures.forget();
   EXPECT_EQ(failures.pause_ms(), 0);
   EXPECT_EQ(failures.cause(), "");
-  EXPECT_THAT(failures.record_end("cause", FailureKind::kNoLink, 0), HasSubstr("down: cause"));
+  EXPECT_THAT(failures.record_end({"cause"}, FailureKind::kNoLink, 0), HasSubstr("down: cause"));
 }
 
 TEST(LinkFailuresTest, ALeaderCannotMakeTheLogLong) {
   LinkFailures failures;
-  EXPECT_LT(failures.record_end(std::string(100'000, 'x'), FailureKind::kNoLink, 0).size(), 1000U);
+  EXPECT_LT(failures.record_end({std::string(100'000, 'x')}, FailureKind::kNoLink, 0).size(),
+            1000U);
   EXPECT_LT(failures.cause().size(), 1000U);
 }
 
