@@ -53,7 +53,7 @@ class ClusterRollingTest(ClusterLoadTest):
         folder = tempfile.TemporaryDirectory(prefix="bloomery-pulse-")
         self.addCleanup(folder.cleanup)
         self.disk_pulse = DiskPulse(folder.name)
-        self.restarts = []  # (begin, end, shard) of each restart of a leader
+        self.restarts = []  # tuples (begin, end, shard, whether it was the leader) of each restart
         begin = time.monotonic()
         for _ in range(ROUNDS):
             for shard in range(SHARDS):
@@ -92,8 +92,7 @@ class ClusterRollingTest(ClusterLoadTest):
         begin = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait_for_exit(), 0)
-        if was_leader:
-            self.restarts.append((begin, time.monotonic(), shard))
+        self.restarts.append((begin, time.monotonic(), shard, was_leader))
         self.restart(server)
 
     def wait_for_status(self):
@@ -118,18 +117,30 @@ class ClusterRollingTest(ClusterLoadTest):
     def check_no_error(self, since):
         errors = {
             writer.name: [
-                text for _, when, text in writer.errors
+                (when, text) for _, when, text in writer.errors
                 if when > since and not self.is_of_the_machine(when)
             ]
             for writer in self.writers
         }  # fmt: skip
-        unknown = {name: len(texts) for name, texts in errors.items()}
+        unknown = {name: len(found) for name, found in errors.items()}
         print(f"errors of callers: {unknown}", flush=True)
         wrong = [
-            (name, text) for name, texts in errors.items() for text in texts
-            if not CONNECTION_CLOSED.search(text)
+            (name, text, self.restart_before(when)) for name, found in errors.items()
+            for when, text in found if not CONNECTION_CLOSED.search(text)
         ]  # fmt: skip
         self.assertEqual(wrong, [], f"{len(wrong)} errors; {self.cluster_logs()}")
+
+    def restart_before(self, when):
+        """Describes the last restart that began before the time of an error."""
+        before = [restart for restart in self.restarts if restart[0] < when]
+        if not before:
+            return "before the first restart"
+        begin, end, shard, was_leader = before[-1]
+        role = "leader" if was_leader else "replica"
+        return (
+            f"{when - begin:.2f} s after SIGTERM to the {role} of shard {shard} (restart "
+            f"{len(before)}), {when - end:.2f} s after its end"
+        )
 
     def is_of_the_machine(self, when):
         period = (when - HOLD_S, when + STALL_S)
@@ -143,7 +154,7 @@ class ClusterRollingTest(ClusterLoadTest):
         restarts. With BLOOMERY_TIER=long, the 99th percentile of these times must be below
         PAUSE_P99_S."""
         pauses = []
-        for begin, end, shard in self.restarts:
+        for begin, end, shard, _ in filter(lambda restart: restart[3], self.restarts):
             for writer in self.writers:
                 for lane in self.lanes_of(shard):
                     took = [
