@@ -23,7 +23,7 @@ Entry* Context::find(const KeyRef& key) {
   Entry* entry = command->has(kWrite)
                      ? environment.keyspace.find_for_write(database(), key, expiry_now_ms)
                      : peek(key);
-  if (entry != nullptr && !session.client->no_touch) {
+  if (entry != nullptr && !client.no_touch) {
     record_access(*this, *entry);
   }
   return entry;
@@ -106,8 +106,7 @@ void expire_seen(Context& ctx) {
 void Context::notify_change(KeyEvent event, unsigned in_database, const KeyRef& key) const {
   if (is_own_change()) environment.own_changes.record_own_key(in_database, key.name);
   if (environment.state.listeners.has(ChangeListeners::kTracking)) {
-    environment.tracking.invalidate({key.name, key.hash},
-                                    {session.client->id, session.client->thread_index});
+    environment.tracking.invalidate({key.name, key.hash}, {client.id, client.thread_index});
   }
   notify_event(event, in_database, key);
 }
@@ -128,7 +127,7 @@ void remember_keys(const Context& ctx) {
   for_each_key(*ctx.command->row, ctx.args, [&](size_t index, uint16_t) {
     const KeyRef key = ctx.key(index);
     ctx.environment.tracking.remember({key.name, key.hash},
-                                      {ctx.session.client->id, ctx.session.client->thread_index});
+                                      {ctx.client.id, ctx.client.thread_index});
   });
 }
 

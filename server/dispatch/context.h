@@ -181,6 +181,7 @@ class Context {
         services(parts.environment.services),
         counters(parts.counters),
         session(parts.session),
+        client(*parts.session.client),
         dispatcher(parts.dispatcher),
         request(from),
         reply(reply_writer),
@@ -195,6 +196,7 @@ class Context {
   Services& services;  // services of the whole server, which commands on data must not use
   ThreadStatistics& counters;
   Session& session;
+  Client& client;  // the part of the session that other threads may use
   Dispatcher& dispatcher;
   const Request& request;  // the running request; inside EXEC it is the request of EXEC itself
   protocol::ReplyWriter reply;
@@ -214,13 +216,9 @@ class Context {
 
   const Config& config() const { return environment.config; }
   core::keyspace::Keyspace& keyspace() const { return environment.keyspace; }
-  // Returns true for a client of a cluster node. Such a client knows only one database.
-  bool has_one_database() const {
-    return session.origin == CommandOrigin::kClient && environment.state.is_in_cluster();
-  }
   // Returns the limits on memory that apply to this command.
   Admission admission() const;
-  unsigned database() const { return static_cast<unsigned>(session.client->database); }
+  unsigned database() const { return static_cast<unsigned>(client.database); }
   KeyRef key(size_t argument_index) const {
     const std::string_view name = args[argument_index];
     // The hash of the request's first key is used if `name` is that key. Addresses are compared
@@ -371,6 +369,11 @@ class Context {
   void notify_event(KeyEvent event, unsigned in_database, const KeyRef& key) const;
   void record_own_change() const;
 };
+
+// Returns true for a client of a cluster node. Such a client knows only one database.
+inline bool has_one_database(const Context& ctx) {
+  return ctx.session.origin == CommandOrigin::kClient && ctx.environment.state.is_in_cluster();
+}
 
 // Commits a change as Context::commit() does, in a database that the client need not have selected.
 inline void commit_in(Context& ctx, unsigned database, const KeyRef& key, KeyEvent event) {

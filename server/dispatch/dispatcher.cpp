@@ -72,6 +72,9 @@ KeyRef key_of(const Request& request) {
 
 }  // namespace
 
+Dispatcher::Dispatcher(Environment& environment, ThreadStatistics& counters, Session& session)
+    : environment_(environment), counters_(counters), session_(session), client_(*session.client) {}
+
 inline const RegisteredCommand* Dispatcher::find(Arguments args) {
   const bool is_last = core::equal_bytes({last_name_.data(), last_name_size_}, args[0]);
   return is_last ? last_command_ : look_up(args[0]);
@@ -93,7 +96,7 @@ const RegisteredCommand* Dispatcher::look_up(std::string_view name) {
 inline bool Dispatcher::serves_first_key(const Context& ctx) const {
   const Request& request = ctx.request;
   return request.key.data() != nullptr && ctx.command->needs.kind == Needs::kFirstArgument &&
-         environment_.cluster.serves(session_.client->thread_index,
+         environment_.cluster.serves(client_.thread_index,
                                      core::keyspace::slot_of_hash(request.key_hash));
 }
 
@@ -101,7 +104,7 @@ inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const
   const Availability& availability = environment_.state.availability;
   const bool is_restricted =
       availability.any() && (availability.any_passing() || !serves_first_key(ctx));
-  return is_restricted || session_.client->peer == Peer::kMonitor ||
+  return is_restricted || client_.peer == Peer::kMonitor ||
          (environment_.memory.limit_bytes() != 0 &&
           ctx.admission().is_over_memory_limit({session_, ctx.args, (flags & kDenyOom) != 0}));
 }
@@ -135,8 +138,7 @@ core::Result<> Dispatcher::check_state(const Context& ctx, uint32_t flags) const
   const bool may_need = (flags & kDenyOom) != 0;
   const bool has_room = ctx.admission().make_room({session_, ctx.args, may_need});
   if (may_need && !has_room) return out_of_memory();
-  if (session_.client->peer == Peer::kMonitor &&
-      (flags & (kWrite | kReadOnly | kMayReplicate)) != 0) {
+  if (client_.peer == Peer::kMonitor && (flags & (kWrite | kReadOnly | kMayReplicate)) != 0) {
     return core::Error{std::string(kMonitorReachesForKeys)};
   }
   return {};
@@ -187,7 +189,7 @@ CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
   size_t mark = replies.size();
   CommandResult result;
   Context ctx({environment_, counters_, session_, *this}, request,
-              protocol::ReplyWriter(replies, session_.client->resp), now_ms, result);
+              protocol::ReplyWriter(replies, client_.resp), now_ms, result);
   const auto* command = request.command != nullptr ? request.command : find(request.args);
   if (command == nullptr || !command->subcommands.empty()) [[unlikely]] {
     command = resolve(ctx, command);
@@ -197,7 +199,7 @@ CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
     }
   }
   ctx.command = command;
-  session_.client->traffic.last_command = &command->full_name;
+  client_.traffic.last_command = &command->full_name;
   Transaction& transaction = session_.transaction;
   const bool queues = transaction.active && !command->has(kImmediate);
   // The flag kDenyOom is added for a queued command, because queueing it needs memory.
@@ -251,11 +253,11 @@ const RegisteredCommand* Dispatcher::resolve(Context& ctx, const RegisteredComma
     const auto* const found = environment_.registry.find_subcommand(*command, ctx.args[1]);
     if (found != nullptr) return found;
   }
-  session_.client->traffic.last_command = nullptr;
+  client_.traffic.last_command = nullptr;
   if (command != nullptr) {
     refuse(ctx, {unknown_subcommand_text(*command, ctx.args)});
   } else if (session_.origin == CommandOrigin::kClient && is_http_word(ctx.args[0])) {
-    warn_of_http(session_.client->address, ctx.now_ms);
+    warn_of_http(client_.address, ctx.now_ms);
     ctx.close_after_reply();
   } else {
     refuse(ctx, {unknown_command_text(ctx.args)});
@@ -302,7 +304,7 @@ void Dispatcher::look_ahead(std::span<Request> requests, int64_t now_ms) {
 
 void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
   auto& keyspace = environment_.keyspace;
-  const auto database = static_cast<unsigned>(session_.client->database);
+  const auto database = static_cast<unsigned>(client_.database);
   std::array<Request*, kLookAheadMax> cold;
   size_t cold_count = 0;
   // The requests whose commands have a function that prefetches parts of the key's value.
@@ -342,7 +344,7 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
 void Dispatcher::prefetch_values(std::span<Request* const> same_key, int64_t now_ms) {
   const KeyRef key = key_of(*same_key.front());
   const Entry* entry =
-      environment_.keyspace.find(static_cast<unsigned>(session_.client->database), key, now_ms);
+      environment_.keyspace.find(static_cast<unsigned>(client_.database), key, now_ms);
   if (entry == nullptr) return;
   for (Request* request : same_key) {
     const RegisteredCommand& command = *request->command;
@@ -382,7 +384,7 @@ void Dispatcher::queue(Context& ctx) {
   QueuedCommand queued{ctx.command, {ctx.args.begin(), ctx.args.end()}};
   uint64_t bytes = sizeof queued;
   for (const std::string& argument : queued.arguments) bytes += sizeof argument + argument.size();
-  session_.client->queued_bytes += bytes;
+  client_.queued_bytes += bytes;
   transaction.queued_flags |= ctx.command->row->flags;
   transaction.common_flags &= ctx.command->row->flags;
   transaction.queue.push_back(std::move(queued));
@@ -404,7 +406,7 @@ void Dispatcher::run(Context& ctx) {
   counters.calls.add();
   if (environment_.config.flag(OptionId::kLatencyTracking)) counters.add_latency(ticks);
   counters_.commands_processed.add();
-  session_.client->traffic.commands += 1;
+  client_.traffic.commands += 1;
   const bool is_error = replies.size() > mark && replies.data()[mark] == '-';
   if (is_error && !replies.has_overflowed()) [[unlikely]] {
     counters.failed.add();

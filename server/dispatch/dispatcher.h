@@ -27,6 +27,7 @@ class Keyspace;
 
 namespace server {
 
+class Client;
 class Context;
 class Session;
 struct Environment;
@@ -36,8 +37,7 @@ struct ThreadStatistics;
 
 class Dispatcher {
  public:
-  Dispatcher(Environment& environment, ThreadStatistics& counters, Session& session)
-      : environment_(environment), counters_(counters), session_(session) {}
+  Dispatcher(Environment& environment, ThreadStatistics& counters, Session& session);
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
@@ -117,6 +117,7 @@ class Dispatcher {
   Environment& environment_;
   ThreadStatistics& counters_;
   Session& session_;
+  Client& client_;
   // The command of the last request, which is tried first, because pipelines repeat commands.
   const RegisteredCommand* last_command_ = nullptr;
   std::array<char, 16> last_name_{};

@@ -75,9 +75,8 @@ bool KeyRouting::awaits_view(const core::Error& error) const {
 
 core::Error KeyRouting::error(const Context& ctx) const {
   const cluster::EndpointType type{ctx.config().integer(OptionId::kClusterPreferredEndpointType)};
-  return {
-      cluster::route_error(*view, route, slot, {type, ctx.session.client->socket.tls != nullptr}),
-      core::ErrorCode::kMisrouted};
+  return {cluster::route_error(*view, route, slot, {type, ctx.client.socket.tls != nullptr}),
+          core::ErrorCode::kMisrouted};
 }
 
 }  // namespace server

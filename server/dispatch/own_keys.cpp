@@ -10,8 +10,8 @@ namespace server {
 
 OwnKeys::OwnKeys(const Context& ctx) : ctx_(ctx) {
   // Commands from a journal see all keys of the database.
-  if (!ctx.has_one_database()) return;
-  const cluster::View& view = ctx.environment.cluster.view_of(ctx.session.client->thread_index);
+  if (!has_one_database(ctx)) return;
+  const cluster::View& view = ctx.environment.cluster.view_of(ctx.client.thread_index);
   if (!view.owns_all()) view_ = &view;
 }
 

@@ -42,6 +42,7 @@ RequestRunner::RequestRunner(Environment& environment, ThreadStatistics& counter
     : environment_(environment),
       counters_(counters),
       session_(session),
+      client_(*session.client),
       dispatcher_(environment, counters, session) {
   apply_limits();
   parser_.set_authenticated(session.authenticated);
@@ -76,7 +77,7 @@ RequestRunner::Progress RequestRunner::run_all(std::string_view data, RequestBat
                                                ReplyGate& gate, BigArgument* big) {
   using Status = protocol::RequestParser::Status;
   const int64_t now_ms = environment_.clock.wall_ms();
-  session_.client->last_interaction_us = environment_.clock.monotonic_us();
+  client_.last_interaction_us = environment_.clock.monotonic_us();
   size_t consumed = 0;
   while (true) {
     const Gathered gathered = gather(data.substr(consumed), batch);
@@ -95,8 +96,8 @@ RequestRunner::Progress RequestRunner::run_all(std::string_view data, RequestBat
     if (gathered.last == Status::kNeedMore) return {End::kNeedsInput, consumed};
     if (gathered.last == Status::kError) {
       // An error reply is not sent to a replica, because it would corrupt the replication stream.
-      if (session_.client->peer != Peer::kReplica) {
-        protocol::ReplyWriter(gate.replies(), session_.client->resp).error(parser_.error());
+      if (client_.peer != Peer::kReplica) {
+        protocol::ReplyWriter(gate.replies(), client_.resp).error(parser_.error());
         environment_.statistics.count_error("ERR");
       }
       return {End::kClosesClient, consumed};
@@ -133,8 +134,8 @@ RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_
   dispatcher_.look_ahead(requests, now_ms);
   size_t consumed = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
-    if (session_.client->peer == Peer::kReplica && !may_come_from_replica(requests[i].args[0])) {
-      log_warning("Closing replica {}: it sent the command '{}'", session_.client->address,
+    if (client_.peer == Peer::kReplica && !may_come_from_replica(requests[i].args[0])) {
+      log_warning("Closing replica {}: it sent the command '{}'", client_.address,
                   core::printable(requests[i].args[0].substr(0, kLoggedNameBytesMax)));
       return {End::kClosesClient, consumed};
     }
@@ -154,7 +155,7 @@ RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_
     if (result.outcome == Outcome::kBlocked) {
       return {End::kBlocked, consumed, {std::move(result.awaited), result.is_silent}};
     }
-    if (session_.client->kill_requested.load(std::memory_order_relaxed)) {
+    if (client_.kill_requested.load(std::memory_order_relaxed)) {
       return {End::kClosesClient, consumed};
     }
     if (reply_bytes >= kReplyBatchBytes) return {End::kManyReplies, consumed};
@@ -167,7 +168,7 @@ bool RequestRunner::owes_too_much(size_t reply_bytes) {
   unknown_reply_bytes_ += reply_bytes;
   if (unknown_reply_bytes_ <= kUnknownReplyBytesMax) return false;
   // The message has only level verbose, because any peer that can connect can cause it.
-  log_verbose("Closing client {} that sends many commands before AUTH", session_.client->address);
+  log_verbose("Closing client {} that sends many commands before AUTH", client_.address);
   counters_.output_buffer_disconnections.add();
   return true;
 }

@@ -108,6 +108,7 @@ class RequestRunner {
   Environment& environment_;
   ThreadStatistics& counters_;
   Session& session_;
+  Client& client_;
   Dispatcher dispatcher_;
   protocol::RequestParser parser_;
   int64_t bulk_bytes_max_ = 0;  // limit on an argument's size that the parser uses at present

@@ -74,7 +74,7 @@ Entry* peek_filter(const Context& ctx, const KeyRef& key) {
 // all items, records the access to the key, because the command does not look the key up again.
 // Returns `finds_all`. REQUIRES: the key's shared lock.
 bool end_look(const Context& ctx, Entry& entry, bool finds_all) {
-  if (finds_all && !ctx.session.client->no_touch) record_access(ctx, entry);
+  if (finds_all && !ctx.client.no_touch) record_access(ctx, entry);
   return finds_all;
 }
 

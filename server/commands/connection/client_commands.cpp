@@ -37,12 +37,12 @@ std::optional<bool> on_or_off(Context& ctx, std::string_view word) {
 
 /* CLIENT ID */
 void client_id(Context& ctx) {
-  ctx.reply.integer(static_cast<int64_t>(ctx.session.client->id));
+  ctx.reply.integer(static_cast<int64_t>(ctx.client.id));
 }
 
 std::string line_of(const Context& ctx, const Client& client) {
   size_t argument_bytes = 0;
-  if (client.id == ctx.session.client->id) {
+  if (client.id == ctx.client.id) {
     for (const std::string_view argument : ctx.args) argument_bytes += argument.size();
   }
   return client_line(client, ctx.environment.clock.monotonic_us(), argument_bytes);
@@ -50,7 +50,7 @@ std::string line_of(const Context& ctx, const Client& client) {
 
 /* CLIENT INFO */
 void client_info(Context& ctx) {
-  ctx.reply.verbatim(line_of(ctx, *ctx.session.client), "txt");
+  ctx.reply.verbatim(line_of(ctx, ctx.client), "txt");
 }
 
 /* CLIENT LIST [ID client-id …] [TYPE type] [USER name] [ADDR a] [LADDR a] [SKIPME yes|no]
@@ -69,7 +69,7 @@ void client_list(Context& ctx) {
   const int64_t now_us = ctx.environment.clock.monotonic_us();
   std::string lines;
   for (const auto& client : clients) {
-    if (filter.accepts(*client, *ctx.session.client, now_us)) lines += line_of(ctx, *client);
+    if (filter.accepts(*client, ctx.client, now_us)) lines += line_of(ctx, *client);
   }
   ctx.reply.verbatim(lines, "txt");
 }
@@ -79,9 +79,9 @@ int64_t kill_clients(Context& ctx, const ClientFilter& filter) {
   const int64_t now_us = ctx.environment.clock.monotonic_us();
   int64_t killed = 0;
   for (const auto& client : ctx.services.clients.list()) {
-    if (!filter.accepts(*client, *ctx.session.client, now_us)) continue;
+    if (!filter.accepts(*client, ctx.client, now_us)) continue;
     ++killed;
-    if (client->id == ctx.session.client->id) {
+    if (client->id == ctx.client.id) {
       ctx.close_after_reply();
     } else {
       // As in Redis, stream buffers that only the killed replica uses are freed before the reply.
@@ -112,13 +112,13 @@ void client_kill(Context& ctx) {
 void client_setname(Context& ctx) {
   const std::string_view name = ctx.args[2];
   if (const auto fault = client_name_fault(name); !fault.empty()) return ctx.reply.error(fault);
-  ctx.session.client->names.change([&](ClientNames::Values& names) { names.name = name; });
+  ctx.client.names.change([&](ClientNames::Values& names) { names.name = name; });
   ctx.reply.ok();
 }
 
 /* CLIENT GETNAME */
 void client_getname(Context& ctx) {
-  const std::string name = ctx.session.client->names.get().name;
+  const std::string name = ctx.client.names.get().name;
   if (name.empty()) return ctx.reply.null();
   ctx.reply.bulk(name);
 }
@@ -137,7 +137,7 @@ void client_setinfo(Context& ctx) {
     return ctx.reply.error(
         fmt::format("ERR {} cannot contain spaces, newlines or special characters.", attribute));
   }
-  ctx.session.client->names.change([&](ClientNames::Values& names) {
+  ctx.client.names.change([&](ClientNames::Values& names) {
     (is_name ? names.library : names.library_version) = value;
   });
   ctx.reply.ok();
@@ -163,7 +163,7 @@ void client_reply(Context& ctx) {
 void client_no_evict(Context& ctx) {
   const auto on = on_or_off(ctx, ctx.args[2]);
   if (!on) return;
-  ctx.session.client->no_evict = *on;
+  ctx.client.no_evict = *on;
   ctx.reply.ok();
 }
 
@@ -171,7 +171,7 @@ void client_no_evict(Context& ctx) {
 void client_no_touch(Context& ctx) {
   const auto on = on_or_off(ctx, ctx.args[2]);
   if (!on) return;
-  ctx.session.client->no_touch = *on;
+  ctx.client.no_touch = *on;
   ctx.reply.ok();
 }
 
@@ -197,7 +197,7 @@ void client_pause(Context& ctx) {
   // Inside EXEC, CLIENT PAUSE cannot wait for running writes, so these writes may end after the
   // reply to CLIENT PAUSE.
   if (ctx.in_exec) return ctx.reply.ok();
-  DeferredReply reply = defer_reply(ctx.services.clients, ctx.session.client->id);
+  DeferredReply reply = defer_reply(ctx.services.clients, ctx.client.id);
   pause.drain([end = reply.end] { end({}); });
   ctx.await(std::move(reply.awaited));
 }

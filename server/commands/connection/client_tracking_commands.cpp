@@ -154,9 +154,9 @@ void start_tracking(Context& ctx, TrackingRequest& request) {
     tracking->caching_family = current->caching_family;
   }
   Tracking& table = ctx.services.tracking;
-  table.begin({ctx.session.client->id, ctx.session.client->thread_index}, tracking->no_loop);
+  table.begin({ctx.client.id, ctx.client.thread_index}, tracking->no_loop);
   if (tracking->is_broadcast && request.prefixes.empty()) request.prefixes.emplace_back();
-  table.add_prefixes(request.prefixes, ctx.session.client->id);
+  table.add_prefixes(request.prefixes, ctx.client.id);
   tracking->prefixes.insert(request.prefixes.begin(), request.prefixes.end());
   subscriptions.set_tracking(std::move(tracking));
 }

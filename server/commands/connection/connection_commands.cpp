@@ -79,11 +79,11 @@ void reset(Context& ctx) {
 void select(Context& ctx) {
   const auto index = parse_database_index(ctx.args[1], ctx.keyspace().database_count());
   const bool is_another = index ? *index != 0 : index.error().code == core::ErrorCode::kOutOfRange;
-  if (is_another && ctx.has_one_database()) {
+  if (is_another && has_one_database(ctx)) {
     return ctx.reply.error(not_in_cluster("SELECT"));
   }
   if (!index) return ctx.reply.error(index.error().message);
-  ctx.session.client->database = static_cast<int>(*index);
+  ctx.client.database = static_cast<int>(*index);
   ctx.reply.ok();
 }
 

@@ -52,8 +52,8 @@ int64_t published_count(const Subscriptions& subscriptions, SubscriptionKind kin
 // ordinary channel would reach only this server's subscribers. So commands on ordinary channels
 // are rejected, except for subscriptions to local channels (see is_local_channel()).
 bool is_cut_off(const Context& ctx) {
-  return ctx.has_one_database() &&
-         !ctx.services.cluster.view_of(ctx.session.client->thread_index).is_emulated();
+  return has_one_database(ctx) &&
+         !ctx.services.cluster.view_of(ctx.client.thread_index).is_emulated();
 }
 
 // Returns whether the channel is for keyspace notifications or invalidations. As in Redis, a server
@@ -103,7 +103,7 @@ void unsubscribe_from(Context& ctx, SubscriptionKind kind) {
   };
   const auto drop = [&](std::string_view name) {
     if (subscriptions.contains(kind, name)) {
-      ctx.services.pubsub.unsubscribe(kind, name, ctx.session.client->id);
+      ctx.services.pubsub.unsubscribe(kind, name, ctx.client.id);
       subscriptions.remove(kind, name);
     }
     answer(name);

@@ -114,13 +114,13 @@ void watch(Context& ctx) {
     const KeyRef key = ctx.keyspace().ref(name);
     const auto lock = ctx.keyspace().lock_exclusive(key);
     if (ctx.keyspace().watch(ctx.database(), key, transaction.watch_flag, ctx.now_ms)) {
-      transaction.watched.push_back({ctx.session.client->database, std::string(name)});
+      transaction.watched.push_back({ctx.client.database, std::string(name)});
       // The size of a watched key's name counts twice, because the keyspace's table of watches
       // stores a second copy of the name.
-      ctx.session.client->watched_bytes += sizeof(Transaction::WatchedKey) + 2 * name.size();
+      ctx.client.watched_bytes += sizeof(Transaction::WatchedKey) + 2 * name.size();
     }
   }
-  ctx.session.client->watched_keys = transaction.watched.size();
+  ctx.client.watched_keys = transaction.watched.size();
   ctx.reply.ok();
 }
 

@@ -71,7 +71,7 @@ bool is_out_of_range(const core::Result<unsigned>& index) {
 
 /* SWAPDB index1 index2 */
 void swapdb(Context& ctx) {
-  if (ctx.has_one_database()) {
+  if (has_one_database(ctx)) {
     return ctx.reply.error(not_in_cluster("SWAPDB"));
   }
   const unsigned count = ctx.keyspace().database_count();

@@ -126,7 +126,7 @@ core::Result<CopyOptions> parse_copy(const Context& ctx) {
       return core::Error{std::string(kSyntaxError)};
     }
   }
-  if (options.database != 0 && ctx.has_one_database()) {
+  if (options.database != 0 && has_one_database(ctx)) {
     return core::Error{"ERR Copying to another database is not allowed in cluster mode"};
   }
   return options;
@@ -175,7 +175,7 @@ void copy(Context& ctx) {
 
 /* MOVE key db */
 void move(Context& ctx) {
-  if (ctx.has_one_database()) return ctx.reply.error(not_in_cluster("MOVE"));
+  if (has_one_database(ctx)) return ctx.reply.error(not_in_cluster("MOVE"));
   const auto target = parse_database_index(ctx.args[2], ctx.keyspace().database_count());
   if (!target) return ctx.reply.error(target.error().message);
   if (*target == ctx.database()) return ctx.reply.error(kSameObject);

@@ -169,13 +169,13 @@ void cluster_failover(Context& ctx) {
 
 /* READONLY */
 void readonly(Context& ctx) {
-  ctx.session.client->reads_replicas = true;
+  ctx.client.reads_replicas = true;
   ctx.reply.ok();
 }
 
 /* READWRITE */
 void readwrite(Context& ctx) {
-  ctx.session.client->reads_replicas = false;
+  ctx.client.reads_replicas = false;
   ctx.reply.ok();
 }
 

@@ -49,9 +49,9 @@ std::string preferred_host(const Context& ctx, const Endpoint& endpoint, const N
 Endpoint reached_endpoint(const Context& ctx) {
   const Config& config = ctx.config();
   Endpoint endpoint{"127.0.0.1", config.port()};
-  const std::string& address = ctx.session.client->local_address;
+  const std::string& address = ctx.client.local_address;
   const size_t colon = address.rfind(':');
-  if (!ctx.session.client->socket.is_unix && colon != std::string::npos) {
+  if (!ctx.client.socket.is_unix && colon != std::string::npos) {
     endpoint.host = address.substr(0, colon);
     if (endpoint.host.starts_with('[')) endpoint.host = endpoint.host.substr(1, colon - 2);
     const auto port = core::parse_int64(std::string_view(address).substr(colon + 1));
@@ -60,7 +60,7 @@ Endpoint reached_endpoint(const Context& ctx) {
   if (std::string host = config.text(OptionId::kClusterAnnounceIp); !host.empty()) {
     endpoint.host = std::move(host);
   }
-  const OptionId announced_port = ctx.session.client->socket.tls != nullptr
+  const OptionId announced_port = ctx.client.socket.tls != nullptr
                                       ? OptionId::kClusterAnnounceTlsPort
                                       : OptionId::kClusterAnnouncePort;
   if (const int64_t port = config.integer(announced_port); port != 0) {
@@ -74,7 +74,7 @@ Endpoint endpoint_of(const Context& ctx, const Node& node) {
   if (view.is_emulated() || (node.id == view.own_id() && view.own_node() == nullptr)) {
     return reached_endpoint(ctx);
   }
-  return {node.ip, cluster::port_of(node, ctx.session.client->socket.tls != nullptr)};
+  return {node.ip, cluster::port_of(node, ctx.client.socket.tls != nullptr)};
 }
 
 // Returns whether clients may read from this node instead of the leader.
@@ -178,7 +178,7 @@ std::string_view topology_state(const View& view) {
 }  // namespace
 
 const View& view_of(const Context& ctx) {
-  return ctx.environment.cluster.view_of(ctx.session.client->thread_index);
+  return ctx.environment.cluster.view_of(ctx.client.thread_index);
 }
 
 std::string node_line(const Context& ctx, const Node& node, WithSlots with_slots) {

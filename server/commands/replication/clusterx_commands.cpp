@@ -30,7 +30,7 @@ void answer_later(Context& ctx, Ask ask) {
   if (queue == nullptr) {
     return ctx.reply.error(kClusterDisabled);
   }
-  DeferredReply reply = defer_reply(ctx.services.clients, ctx.session.client->id);
+  DeferredReply reply = defer_reply(ctx.services.clients, ctx.client.id);
   ask(*queue, reply.end_with);
   ctx.await(std::move(reply.awaited));
 }

@@ -50,7 +50,7 @@ void replicaof(Context& ctx) {
     replica_controller.promote(ctx.locking());
     return ctx.reply.ok();
   }
-  if (ctx.session.client->peer == Peer::kReplica) {
+  if (ctx.client.peer == Peer::kReplica) {
     return ctx.reply.error("ERR Command is not valid when client is a replica.");
   }
   if (!is_host(ctx.args[1])) return ctx.reply.error("ERR Invalid master host");

@@ -71,10 +71,10 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
 void psync(Context& ctx) {
   const auto offset = core::parse_int64(ctx.args[2]);
   if (!offset) return ctx.reply.error(kNotAnInteger);
-  if (ctx.session.client->peer == Peer::kClient && ctx.args.size() > 3 &&
+  if (ctx.client.peer == Peer::kClient && ctx.args.size() > 3 &&
       equals_ignore_case(ctx.args[3], "FAILOVER")) {
-    auto taken = ctx.services.replica_controller.take_over(ctx.args[1], ctx.session.client->address,
-                                                           ctx.locking());
+    auto taken =
+        ctx.services.replica_controller.take_over(ctx.args[1], ctx.client.address, ctx.locking());
     if (!taken) return ctx.reply.error(taken.error().message);
   }
   serve_stream(ctx, {ctx.args[1], *offset, false});
@@ -152,7 +152,7 @@ core::Result<> check_epoch(const Context& ctx, std::string_view text) {
 
 // Handles "ACK offset [FACK offset] [append-log fails]", and ignores other options. Sends no reply.
 void take_ack(Context& ctx, size_t index) {
-  if (ctx.session.client->peer != Peer::kReplica) return;
+  if (ctx.client.peer != Peer::kReplica) return;
   const auto acked = core::parse_int64(ctx.args[index + 1]);
   if (!acked || *acked < 0) return;
   ReplicaAck ack{static_cast<uint64_t>(*acked), std::nullopt};
@@ -165,7 +165,7 @@ void take_ack(Context& ctx, size_t index) {
       ack.log_fails = equals_ignore_case(value, kAckLogFails);
     }
   }
-  ctx.services.leader.ack(ctx.session.client->id, ack);
+  ctx.services.leader.ack(ctx.client.id, ack);
 }
 
 /* REPLCONF option value [option value ...] */

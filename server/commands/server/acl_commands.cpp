@@ -53,7 +53,7 @@ void notify_sessions(Context& ctx, std::optional<Arguments> names) {
   for (const auto& client : ctx.services.clients.list()) {
     const std::string user = client->names.get().user;
     if (names && std::ranges::find(*names, user) == names->end()) continue;
-    if (client->id == ctx.session.client->id) {
+    if (client->id == ctx.client.id) {
       if (!keeps_rights(ctx.environment, ctx.session)) ctx.close_after_reply();
       continue;
     }

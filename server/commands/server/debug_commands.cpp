@@ -27,7 +27,7 @@ void reload_when_drained(Context& ctx, Load load) {
   }
   PauseGate& pause = ctx.services.pause;
   pause.hold_writes(PauseGate::Hold::kReload);
-  DeferredReply reply = defer_reply(ctx.services.clients, ctx.session.client->id);
+  DeferredReply reply = defer_reply(ctx.services.clients, ctx.client.id);
   pause.drain([&durability, &pause, load, end = reply.end] {
     const auto done = load(durability);
     durability.loader().end_reload([&pause] { pause.release_writes(PauseGate::Hold::kReload); });

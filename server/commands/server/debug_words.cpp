@@ -102,7 +102,7 @@ std::string populated_value(uint64_t number, uint64_t size_bytes) {
 
 bool is_debug_allowed(Context& ctx) {
   const DebugCommand allowed{ctx.services.config.integer(OptionId::kEnableDebugCommand)};
-  const Client& client = *ctx.session.client;
+  const Client& client = ctx.client;
   const bool is_local = client.socket.is_unix || client.address.starts_with("127.") ||
                         client.address.starts_with("[::1]") || client.address.starts_with("::1");
   if (allowed == DebugCommand::kYes || (allowed == DebugCommand::kLocal && is_local)) return true;

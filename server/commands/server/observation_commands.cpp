@@ -61,7 +61,7 @@ void monitor(Context& ctx) {
     return ctx.reply.error("ERR MONITOR isn't allowed for DENY BLOCKING client");
   }
   // As in Redis, a MONITOR from a connection that already monitors gets no reply.
-  if (ctx.session.client->peer != Peer::kClient) return;
+  if (ctx.client.peer != Peer::kClient) return;
   ctx.reply.ok();
   ctx.services.observer.start_monitor(ctx.session);
 }
