@@ -65,15 +65,26 @@ class ScalableFilter::Adder {
     return 1;
   }
 
+  // The result of a lookup of items, before the first of them is added.
+  struct Known {
+    std::span<const bool> found;  // one element per item; empty if there was no such lookup
+    size_t layers = 0;            // number of layers that accepted no more items at the lookup
+
+    Known subspan(size_t start) const {
+      return {found.empty() ? found : found.subspan(start), layers};
+    }
+  };
+
   // Adds at most kGroupItems items. Returns the number of items processed.
   template <class Layout>
-  size_t add_some(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
+  size_t add_some(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
+                  const Known& known) {
     hashes = hashes.first(std::min(kGroupItems, hashes.size()));
-    if (filter_.window() == nullptr) return add_group<Layout>(hashes, outcomes);
+    if (filter_.window() == nullptr) return add_group<Layout>(hashes, outcomes, known);
     const uint64_t room = generation_room();
     // A group of items must end before the window's next rotation, which drops layers.
     if (room > 0) hashes = hashes.first(std::min<uint64_t>(hashes.size(), room));
-    if (room > 0 && !refreshes()) return add_group<Layout>(hashes, outcomes);
+    if (room > 0 && !refreshes()) return add_group<Layout>(hashes, outcomes, {});
     for (const ItemHash& hash : hashes) filter_.prefetch(hash);
     for (size_t i = 0; i < hashes.size(); ++i) {
       outcomes[i] = add<Layout>(hashes[i]);
@@ -153,13 +164,18 @@ class ScalableFilter::Adder {
   }
 
   template <class Layout>
-  size_t add_group(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
+  size_t add_group(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
+                   const Known& known) {
     // True for each item found in a layer that accepts no more items.
     std::array<bool, kGroupItems> is_old;
     std::ranges::fill(std::span(is_old).first(hashes.size()), false);
     // Number of layers, from the oldest on, in which all remaining items were already looked up.
     // These layers accept no more items, so growth does not require another lookup in them.
     size_t checked = 0;
+    if (!known.found.empty()) {
+      std::ranges::copy(known.found.first(hashes.size()), is_old.begin());
+      checked = known.layers;
+    }
     size_t done = 0;
     while (done < hashes.size()) {
       const std::span<const Layer> all = filter_.layers();
@@ -227,6 +243,11 @@ AddOutcome ScalableFilter::add(ItemHash hash, const MemoryBudget& budget) {
                      [&]<class Layout>() { return Adder(*this, budget).add<Layout>(hash); });
 }
 
+AddOutcome ScalableFilter::add_new(ItemHash hash, const MemoryBudget& budget) {
+  return with_layout(layout(),
+                     [&]<class Layout>() { return Adder(*this, budget).replay<Layout>(hash); });
+}
+
 void ScalableFilter::replay_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
                                  const MemoryBudget& budget) {
   assert(outcomes.size() >= hashes.size());
@@ -239,12 +260,15 @@ void ScalableFilter::replay_many(std::span<const ItemHash> hashes, std::span<Add
 }
 
 size_t ScalableFilter::add_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
-                                const MemoryBudget& budget) {
+                                const MemoryBudget& budget, std::span<const bool> known) {
   assert(outcomes.size() >= hashes.size());
+  assert(known.empty() || (known.size() >= hashes.size() && window() == nullptr));
   return with_layout(layout(), [&]<class Layout>() {
     Adder adder(*this, budget);
+    const Adder::Known at_lookup{known, layer_count() - 1};
     for (size_t start = 0; start < hashes.size();) {
-      start += adder.add_some<Layout>(hashes.subspan(start), outcomes.subspan(start));
+      start += adder.add_some<Layout>(hashes.subspan(start), outcomes.subspan(start),
+                                      at_lookup.subspan(start));
       if (outcomes[start - 1] == AddOutcome::kFull) return start;
     }
     return hashes.size();

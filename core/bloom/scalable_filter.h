@@ -98,6 +98,9 @@ class ScalableFilter {
   // `bytes_min` bytes. Pass 0 for a filter that is unlikely to be in the cache at all.
   void prefetch(ItemHash hash, uint64_t bytes_min = kCachedBytes) const;
 
+  // Adds an item that is known to be new: a lookup has just found that it is absent, or the journal
+  // recorded it as new. See replay_many().
+  AddOutcome add_new(ItemHash hash, const MemoryBudget& budget);
   // Repeats adds of items that the journal recorded as new, without checking whether the items are
   // present. Item count, room and growth alone determine the outcomes. The bits may be set already,
   // if a snapshot was taken while they were being set. `outcomes` is as long as `hashes`.
@@ -113,8 +116,11 @@ class ScalableFilter {
   // kFull, and returns the number of items processed.
   size_t add_many(std::span<const std::string_view> items, std::span<AddOutcome> outcomes,
                   const MemoryBudget& budget);
+  // `known` saves a second look at the layers that accept no more items. It is empty, or the result
+  // of may_contain_many() for the same hashes. REQUIRES: `known` is empty, or the filter has no
+  // window and has not changed since that lookup.
   size_t add_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
-                  const MemoryBudget& budget);
+                  const MemoryBudget& budget, std::span<const bool> known = {});
   void may_contain_many(std::span<const std::string_view> items, std::span<bool> found,
                         int64_t now_ms = kNoTime) const;
   void may_contain_many(std::span<const ItemHash> hashes, std::span<bool> found,
@@ -134,8 +140,7 @@ class ScalableFilter {
   std::unique_ptr<ScalableFilter> take_dropped();
 
   FilterParameters parameters() const;
-  uint32_t expansion() const { return parameters().expansion; }
-  bool is_scaling() const { return expansion() != 0; }
+  bool is_scaling() const { return parameters().expansion != 0; }
   LayoutId layout() const { return static_cast<LayoutId>(first_.filter_layout_); }
 
   uint64_t item_count() const;
@@ -194,12 +199,6 @@ class ScalableFilter {
   };
 };
 
-// Replays one add. See ScalableFilter::replay_many().
-inline AddOutcome replay_add(ScalableFilter& filter, ItemHash hash, const MemoryBudget& budget) {
-  AddOutcome outcome{};
-  filter.replay_many({&hash, 1}, {&outcome, 1}, budget);
-  return outcome;
-}
 // Returns a filter without items. It has the parameters of `filter`, and one layer like the first
 // layer of `filter`. Returns null if the allocation fails.
 std::unique_ptr<ScalableFilter> create_empty_like(const ScalableFilter& filter);

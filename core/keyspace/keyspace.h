@@ -113,6 +113,11 @@ class Keyspace {
   StripeLock lock_shared(const KeyRef& key) { return lock(mask_of(key), LockMode::kShared); }
   StripeLock lock_exclusive(const KeyRef& key) { return lock(mask_of(key), LockMode::kExclusive); }
 
+  // Returns the RwLock::write_count() of the key's stripe. REQUIRES: the stripe is locked.
+  uint64_t write_count(const KeyRef& key) const {
+    return stripes_[stripe_of(key.hash)].lock.write_count();
+  }
+
   // Functions on single keys. REQUIRES: the key's stripe is locked. A shared lock suffices for the
   // find and prefetch functions; the other functions require the exclusive lock. find() treats an
   // expired entry as absent but does not delete it, because that requires the exclusive lock.

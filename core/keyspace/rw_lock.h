@@ -26,6 +26,7 @@ class RwLock {
     if (!state_.compare_exchange_strong(free, kWriter, std::memory_order_acquire)) lock_slowly();
   }
   void unlock() {
+    ++write_count_;
     // unlock() keeps the bit kWaiting, so that waiting writers still take precedence over new
     // readers.
     state_.fetch_and(~kWriter, std::memory_order_seq_cst);
@@ -43,6 +44,11 @@ class RwLock {
     state_.fetch_sub(1, std::memory_order_seq_cst);
     wake_parked();
   }
+
+  // Returns how many exclusive holds of the lock have ended. If two holds see the same number, no
+  // other thread has changed the guarded data between them. REQUIRES: the caller holds the lock in
+  // any mode.
+  uint64_t write_count() const { return write_count_; }
 
   // The functions whose names begin with try_ never wait.
   bool try_lock() {
@@ -68,6 +74,7 @@ class RwLock {
   void lock_shared_slowly();
 
   std::atomic<uint32_t> state_{0};
+  uint64_t write_count_ = 0;
   std::atomic<uint32_t> parked_{0};  // number of threads that sleep or are about to sleep
 };
 

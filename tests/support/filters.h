@@ -72,7 +72,7 @@ inline void expect_as_described(const ScalableFilter& filter, const vectors::Exp
   EXPECT_EQ(filter.capacity(), expected.capacity);
   EXPECT_EQ(filter.layer_count(), expected.layer_count);
   EXPECT_EQ(filter.item_count(), expected.item_count);
-  EXPECT_EQ(filter.expansion(), expected.expansion);
+  EXPECT_EQ(filter.parameters().expansion, expected.expansion);
   EXPECT_EQ(false_positives(filter), expected.false_positives);
 }
 

@@ -90,7 +90,6 @@ void MemoryMonitor::tick() const {
 }
 
 uint64_t MemoryMonitor::measure_available() const {
-  measurements_.fetch_add(1, std::memory_order_relaxed);
   // The total size of all arrays ever made is read before the parts of used memory are measured.
   // Arrays that are created in between then count twice rather than not at all.
   const uint64_t granted = core::bloom::granted_array_bytes();

@@ -120,8 +120,6 @@ class MemoryMonitor final : public core::MemoryBudget {
   // Must be called several times a second. Measures the memory, and corrects the counts by the
   // allocator's statistics.
   void tick() const;
-  // Returns the number of measurements of available memory.
-  uint64_t measurement_count() const { return measurements_.load(std::memory_order_relaxed); }
 
   // Evicts keys by RoomMaker::make_room(). Returns false if no key may be evicted.
   bool make_room(uint64_t bytes) const {
@@ -167,7 +165,6 @@ class MemoryMonitor final : public core::MemoryBudget {
   std::atomic<uint64_t> limit_bytes_{0};
   mutable std::atomic<uint64_t> used_bytes_{0};
   mutable std::atomic<uint64_t> peak_bytes_{0};
-  mutable std::atomic<uint64_t> measurements_{0};
   // Thresholds for the total of all arrays ever made (granted_array_bytes()), computed by the last
   // measurement. When the total reaches granted_until_, available memory is measured again. At
   // granted_max_, no memory would be left.

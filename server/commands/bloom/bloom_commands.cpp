@@ -70,39 +70,57 @@ Entry* peek_filter(const Context& ctx, const KeyRef& key) {
   return serves ? entry : nullptr;
 }
 
-// A command that adds items first looks them up, and then calls this function. If the lookup found
-// all items, records the access to the key, because the command does not look the key up again.
-// Returns `finds_all`. REQUIRES: the key's shared lock.
-bool end_look(const Context& ctx, Entry& entry, bool finds_all) {
+// The result of a lookup before an add.
+struct Look {
+  static constexpr uint64_t kNever = ~uint64_t{0};
+
+  bool finds_all = false;
+  // The stripe's write count at the lookup. While it stays the same, the add need not look the
+  // items up again. It is kNever for a filter with a window, because the lookup may ignore
+  // generations. It is also kNever for one layer, in which an add looks up and sets bits at once.
+  uint64_t write_count = kNever;
+
+  // Returns whether the filter is unchanged since the lookup. REQUIRES: the key's lock.
+  bool is_valid(const Context& ctx, const KeyRef& key) const {
+    return write_count != kNever && write_count == ctx.keyspace().write_count(key);
+  }
+};
+
+// Returns the result of a lookup. If all items were found, records the access to the key, because
+// the command does not look the key up again. REQUIRES: the key's shared lock.
+Look end_look(const Context& ctx, const KeyRef& key, Entry& entry, bool finds_all) {
   if (finds_all && !ctx.client.no_touch) record_access(ctx, entry);
-  return finds_all;
+  const ScalableFilter& filter = entry.filter();
+  if (filter.window() != nullptr || filter.layer_count() == 1) return {finds_all};
+  return {finds_all, ctx.keyspace().write_count(key)};
 }
 
-bool is_present(const Context& ctx, const KeyRef& key, const EarlyHash& hash) {
+Look look_up(const Context& ctx, const KeyRef& key, const EarlyHash& hash) {
   const auto lock = ctx.keyspace().lock_shared(key);
   Entry* const entry = peek_filter(ctx, key);
-  if (entry == nullptr) return false;
+  if (entry == nullptr) return {};
   const ScalableFilter& filter = entry->filter();
-  return end_look(ctx, *entry,
+  return end_look(ctx, key, *entry,
                   filter.may_contain(hash.for_filter(filter), window_time(ctx, filter)));
 }
 
-bool are_present(const Context& ctx, const KeyRef& key, EarlyBatch& early) {
+Look look_up(const Context& ctx, const KeyRef& key, EarlyBatch& early) {
   const auto lock = ctx.keyspace().lock_shared(key);
   Entry* const entry = peek_filter(ctx, key);
-  if (entry == nullptr) return false;
+  if (entry == nullptr) return {};
   const ScalableFilter& filter = entry->filter();
   ItemBatch& batch = early.for_filter(filter);
   const auto found = batch.found();
   filter.may_contain_many(batch.hashes(), found, window_time(ctx, filter));
-  return end_look(ctx, *entry, std::ranges::find(found, false) == found.end());
+  return end_look(ctx, key, *entry, std::ranges::find(found, false) == found.end());
 }
 
 /* BF.ADD key item */
 void add(Context& ctx) {
   const KeyRef key = ctx.key(1);
   const EarlyHash hash(ctx);
-  if (checks_before_locking(ctx) && is_present(ctx, key, hash)) return ctx.reply.boolean(false);
+  const Look look = checks_before_locking(ctx) ? look_up(ctx, key, hash) : Look{};
+  if (look.finds_all) return ctx.reply.boolean(false);
   const auto lock = ctx.lock(key);
   const auto found = find_filter(ctx, key);
   if (!found) return;
@@ -118,9 +136,10 @@ void add(Context& ctx) {
   const ItemHash item = hash.for_filter(*filter);
   // The journal of this server lists only items that changed the filter. So replay increases the
   // item count for each of them, even if all bits of the item are already set.
-  const AddOutcome outcome = ctx.session.origin == CommandOrigin::kOwnJournal
-                                 ? core::bloom::replay_add(*filter, item, budget)
-                                 : filter->add(item, budget);
+  const bool is_new_item =
+      ctx.session.origin == CommandOrigin::kOwnJournal || (!is_new && look.is_valid(ctx, key));
+  const AddOutcome outcome =
+      is_new_item ? filter->add_new(item, budget) : filter->add(item, budget);
   if (is_new || has_effect(outcome)) {
     commit_added(ctx, key, *filter, is_new, ctx.args.subspan(2), {&outcome, 1});
   }
@@ -133,7 +152,9 @@ void add(Context& ctx) {
 void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   const KeyRef key = ctx.key(1);
   EarlyBatch early(ctx, items);
-  if (checks_before_locking(ctx) && !items.empty() && are_present(ctx, key, early)) {
+  const Look look =
+      checks_before_locking(ctx) && !items.empty() ? look_up(ctx, key, early) : Look{};
+  if (look.finds_all) {
     ctx.reply.array(items.size());
     for (size_t i = 0; i < items.size(); ++i) ctx.reply.boolean(false);
     return;
@@ -152,7 +173,10 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
     return;
   }
   const FilterBudget budget(ctx, *filter);
-  const auto outcomes = add_batch(ctx, *filter, early.for_filter(*filter), budget);
+  ItemBatch& batch = early.for_filter(*filter);
+  const bool is_looked_up = !is_new && look.is_valid(ctx, key);
+  const auto known = is_looked_up ? batch.found() : std::span<const bool>{};
+  const auto outcomes = add_batch(ctx, *filter, batch, budget, known);
   if (is_new || std::ranges::any_of(outcomes, core::bloom::has_effect)) {
     commit_added(ctx, key, *filter, is_new, items, outcomes);
     if (is_new && request != nullptr) notify_key_expires(ctx, key, *request);
@@ -244,7 +268,7 @@ void reply_info_value(protocol::ReplyWriter& reply, const ScalableFilter& filter
     case InfoField::kItems:
       return reply.integer(static_cast<int64_t>(filter.item_count()));
     case InfoField::kExpansion:
-      return filter.is_scaling() ? reply.integer(filter.expansion()) : reply.null();
+      return filter.is_scaling() ? reply.integer(filter.parameters().expansion) : reply.null();
   }
 }
 

@@ -59,11 +59,13 @@ inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
 core::bloom::ScalableFilter* make_default_filter(Context& ctx, const KeyRef& key);
 
 // Adds the items that the batch has hashed. Stops at the first item that does not fit. Returns one
-// outcome for each item that was tried. REQUIRES: the key's exclusive lock.
+// outcome for each item that was tried. `known` is as in ScalableFilter::add_many(). REQUIRES: the
+// key's exclusive lock.
 inline std::span<const core::bloom::AddOutcome> add_batch(const Context& ctx,
                                                           core::bloom::ScalableFilter& filter,
                                                           ItemBatch& batch,
-                                                          const FilterBudget& budget) {
+                                                          const FilterBudget& budget,
+                                                          std::span<const bool> known = {}) {
   const auto outcomes = batch.outcomes();
   // The journal of this server lists only items that changed the filter. So replay counts each item
   // as added, even if the loaded data have all bits of the item.
@@ -71,7 +73,7 @@ inline std::span<const core::bloom::AddOutcome> add_batch(const Context& ctx,
     filter.replay_many(batch.hashes(), outcomes, budget);
     return outcomes;
   }
-  return outcomes.first(filter.add_many(batch.hashes(), outcomes, budget));
+  return outcomes.first(filter.add_many(batch.hashes(), outcomes, budget, known));
 }
 
 // Replies with the outcome of an add. `budget` is the memory budget that the item was added with.

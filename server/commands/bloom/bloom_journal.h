@@ -7,7 +7,7 @@
 // for valkey-bloom BF.INSERT with TIGHTENING and SEED.
 //
 // Invariants: every listed item increased the filter's item count when it was added, so replay need
-// not look the item up (see ScalableFilter::replay_add).
+// not look the item up (see ScalableFilter::add_new).
 // Thread safety: the thread that runs the command calls the functions, and must hold the key's
 // exclusive lock.
 // Source: docs/formats.md, "Append log".

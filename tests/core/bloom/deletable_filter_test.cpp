@@ -122,7 +122,7 @@ class Model {
     if (outcome != AddOutcome::kAdded) return;
     is_mine_[item] = true;
     layers_most_ = std::max(layers_most_, filter_->layer_count());
-    EXPECT_EQ(replay_add(*replica_, hash_of(item), kNoLimit), AddOutcome::kAdded);
+    EXPECT_EQ(replica_->add_new(hash_of(item), kNoLimit), AddOutcome::kAdded);
   }
 
   void remove(size_t item) {
@@ -185,7 +185,7 @@ TEST_P(DeletableFilterTest, FixedFilterIsFullUntilADeletion) {
   EXPECT_GE(filter->item_count(), 990U);
   const auto before = filter->clone();
   EXPECT_EQ(filter->add(present_item(next), kNoLimit), AddOutcome::kFull);
-  EXPECT_EQ(replay_add(*filter, filter->hasher()(present_item(next)), kNoLimit), AddOutcome::kFull);
+  EXPECT_EQ(filter->add_new(filter->hasher()(present_item(next)), kNoLimit), AddOutcome::kFull);
   expect_same(*filter, *before);
   for (uint64_t i = 0; i < 500; ++i) filter->remove(filter->hasher()(present_item(i)));
   EXPECT_EQ(filter->add(present_item(next), kNoLimit), AddOutcome::kAdded);

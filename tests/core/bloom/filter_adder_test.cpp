@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <random>
 #include <string>
@@ -66,6 +67,33 @@ TEST_P(FilterAdderTest, GroupsThatGrowEqualSingleAdds) {
   }
 }
 
+// The result of a lookup replaces the lookups of the add that follows. Commands have more items
+// than a group, and items repeat, so later groups meet items that the same command has added.
+TEST_P(FilterAdderTest, AddsAfterALookupEqualSingleAdds) {
+  std::mt19937_64 random(kAdderSeed);
+  for (const uint64_t capacity : {1, 50, 128, 700}) {
+    const auto parameters = filters::parameters(GetParam(), capacity, 0.03);
+    const auto looked_up = make_filter(parameters);
+    const auto single = make_filter(parameters);
+    for (int command = 0; command < 20; ++command) {
+      const auto hashes = some_hashes(single->hasher(), 1 + random() % 400, 4000, random);
+      std::array<bool, 400> found{};
+      looked_up->may_contain_many(hashes, found);
+      std::vector<AddOutcome> outcomes(hashes.size());
+      ASSERT_EQ(looked_up->add_many(hashes, outcomes, kEnough, found), hashes.size());
+      for (size_t i = 0; i < hashes.size(); ++i) {
+        ASSERT_EQ(outcomes[i], single->add(hashes[i], kEnough)) << "capacity " << capacity;
+      }
+      const auto one = some_hashes(single->hasher(), 1, 4000, random).front();
+      const AddOutcome outcome =
+          looked_up->may_contain(one) ? AddOutcome::kPresent : looked_up->add_new(one, kEnough);
+      ASSERT_EQ(outcome, single->add(one, kEnough)) << "capacity " << capacity;
+    }
+    EXPECT_GT(single->layer_count(), 1U);
+    expect_twins(*looked_up, *single);
+  }
+}
+
 // A present item gets its answer even if the filter has no room for new items.
 TEST_P(FilterAdderTest, GroupsWithoutRoomEqualSingleAdds) {
   const support::Budget nothing(0);
@@ -99,7 +127,7 @@ TEST_P(FilterAdderTest, ReplayedGroupsEqualReplayedItems) {
       std::vector<AddOutcome> outcomes(hashes.size());
       grouped->replay_many(hashes, outcomes, kEnough);
       for (size_t i = 0; i < hashes.size(); ++i) {
-        ASSERT_EQ(outcomes[i], replay_add(*single, hashes[i], kEnough)) << "capacity " << capacity;
+        ASSERT_EQ(outcomes[i], single->add_new(hashes[i], kEnough)) << "capacity " << capacity;
       }
     }
     expect_twins(*grouped, *single);
@@ -117,7 +145,7 @@ TEST(WindowAdderTest, ReplayedGroupsRotateAsReplayedItems) {
     std::vector<AddOutcome> outcomes(hashes.size());
     grouped->replay_many(hashes, outcomes, kEnough);
     for (size_t i = 0; i < hashes.size(); ++i) {
-      ASSERT_EQ(outcomes[i], replay_add(*single, hashes[i], kEnough));
+      ASSERT_EQ(outcomes[i], single->add_new(hashes[i], kEnough));
     }
   }
   EXPECT_GT(grouped->window()->newest().ordinal, 3);

@@ -283,10 +283,10 @@ TEST_P(ScalableFilterTest, InvalidPartsAreRejected) {
 TEST_P(ScalableFilterTest, ReplayCountsEveryItemAndGrowsByCount) {
   const auto filter = create(filters::parameters(GetParam(), 10, 0.01));
   const ItemHash hash = filter->hasher()("same");
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(replay_add(*filter, hash, kUnlimited), AddOutcome::kAdded);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(filter->add_new(hash, kUnlimited), AddOutcome::kAdded);
   EXPECT_EQ(filter->item_count(), 10U);
   EXPECT_EQ(filter->layer_count(), 1U);
-  EXPECT_EQ(replay_add(*filter, hash, kUnlimited), AddOutcome::kAdded);
+  EXPECT_EQ(filter->add_new(hash, kUnlimited), AddOutcome::kAdded);
   EXPECT_EQ(filter->layer_count(), 2U);
 }
 

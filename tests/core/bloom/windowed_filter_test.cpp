@@ -144,7 +144,7 @@ class TimeModel {
       if (outcomes[i] == AddOutcome::kRefreshed) {
         ASSERT_TRUE(shape_.refreshes);
       }
-      replay_add(*replica_, replica_->hasher()(items[i]), kAnyMemory);
+      replica_->add_new(replica_->hasher()(items[i]), kAnyMemory);
       known_[items[i]] = {elapsed_ms_, jumps_};
     }
   }
@@ -224,7 +224,7 @@ TEST(WindowedFilter, ItemWindowForgetsByCount) {
       std::vector<AddOutcome> outcomes(items.size());
       ASSERT_EQ(filter->add_many(views, outcomes, kAnyMemory), items.size());
       for (const std::string& item : items) {
-        replay_add(*replica, replica->hasher()(item), kAnyMemory);
+        replica->add_new(replica->hasher()(item), kAnyMemory);
         added.push_back(item);
       }
       for (size_t i = random() % 8; i < added.size(); i += random() % 16 + 1) {
@@ -266,7 +266,7 @@ TEST(WindowedFilter, ReplayOfEffectsRotatesAlike) {
       ASSERT_EQ(filter->add_many(views, outcomes, kAnyMemory), items.size());
       for (size_t i = 0; i < items.size(); ++i) {
         if (!has_effect(outcomes[i])) continue;
-        ASSERT_TRUE(has_effect(replay_add(*replica, replica->hasher()(items[i]), kAnyMemory)));
+        ASSERT_TRUE(has_effect(replica->add_new(replica->hasher()(items[i]), kAnyMemory)));
       }
       expect_as_twin(*filter, *replica);
     }

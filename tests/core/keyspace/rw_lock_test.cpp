@@ -26,6 +26,25 @@ TEST(RwLockTest, ReadersShareTheLock) {
   lock.unlock();
 }
 
+TEST(RwLockTest, EndedWritesAreCounted) {
+  RwLock lock;
+  const auto count_of_reader = [&lock] {
+    lock.lock_shared();
+    const uint64_t count = lock.write_count();
+    lock.unlock_shared();
+    return count;
+  };
+  EXPECT_EQ(count_of_reader(), 0U);
+  lock.lock();
+  EXPECT_EQ(lock.write_count(), 0U);
+  lock.unlock();
+  EXPECT_EQ(count_of_reader(), 1U);
+  EXPECT_EQ(count_of_reader(), 1U);
+  ASSERT_TRUE(lock.try_lock());
+  lock.unlock();
+  EXPECT_EQ(count_of_reader(), 2U);
+}
+
 TEST(RwLockTest, WriterExcludesAllOthers) {
   RwLock lock;
   lock.lock();
