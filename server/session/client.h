@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Client: what other threads may know of one connected client, and what they may ask of it. Its
-// session (session.h) has the state that only the connection's thread may use.
+// Client: the part of one client's state that all threads may use. Its Session (session.h) has the
+// part that only the connection's thread may use.
 //
 // Invariants: `id` is never used twice in one process. The object may outlive the session.
-// Thread safety: any thread may use all members. Only the connection's thread writes the members of
-// PublishedState.
+// Thread safety: any thread may read all members, and may change those of SharedState. Only the
+// connection's thread changes the members of PublishedState, except
+// SubscriptionFigures::names_bytes.
 #pragma once
 
 #include <atomic>
@@ -88,9 +89,8 @@ struct ClientBuffers {
   core::Published<uint64_t> query_buffer_bytes{0};       // number of unparsed bytes
   core::Published<uint64_t> query_buffer_free_bytes{0};  // number of allocated bytes not in use
   core::Published<uint64_t> parsed_bytes{0};  // number of parsed bytes of an incomplete command
-  core::Published<uint64_t> argument_bytes{
-      0};  // number of bytes of the incomplete command's arguments
-
+  // Number of bytes of the incomplete command's arguments.
+  core::Published<uint64_t> argument_bytes{0};
   // True if the input is in the thread's buffer, not in the client's buffer.
   core::Published<bool> borrows_query_buffer{false};
   core::Published<uint64_t> output_buffer_bytes{0};
@@ -126,8 +126,8 @@ struct PublishedState : ClientBuffers {
   core::Published<bool> no_touch{false};
   // True if the client has sent READONLY: in a cluster, a replica then serves its reads.
   core::Published<bool> reads_replicas{false};
-  core::Published<int64_t> last_interaction_us{
-      0};                                        // monotonic time of the last bytes from the client
+  // Monotonic time of the last bytes from the client.
+  core::Published<int64_t> last_interaction_us{0};
   core::Published<int64_t> queued_commands{-1};  // number of queued commands; -1 outside MULTI
   core::Published<uint64_t> queued_bytes{0};
   core::Published<uint64_t> watched_keys{0};
@@ -151,9 +151,9 @@ class Client : public ClientEndpoint, public PublishedState, public SharedState 
  public:
   explicit Client(uint64_t client_id) : ClientEndpoint(client_id) {}
 
-  // Returns the memory that counts for the client. Arguments are views of
-  // the query buffer, so they do not count twice. The I/O thread's buffers for replies and for
-  // directly executed input do not count, because all clients of the thread share them.
+  // Returns the memory that counts for the client. Arguments are views of the query buffer, so they
+  // do not count twice. The I/O thread's buffers for replies and for directly executed input do not
+  // count, because all clients of the thread share them.
   uint64_t memory_bytes() const {
     const uint64_t sum = kObjectsBytes + subscriptions.bytes() + queued_bytes + watched_bytes +
                          output_buffer_capacity_bytes;
