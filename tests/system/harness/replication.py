@@ -57,6 +57,10 @@ class ReplicaTest(ServerTest):
             what="the active expiry",
         )
 
+    def wait_until_offset(self, replica, wanted):
+        """Waits until the replica has executed the leader's stream up to the offset `wanted`."""
+        wait_until(lambda: offset(replica) >= wanted, lambda: f"{wanted} in {info(replica)}")
+
     def wait_until_equal_offsets(self, leader, *replicas):
         """Waits until each replica has the leader's current offset. REQUIRES: no client writes. The
         leader's PINGs increase the offset during the wait, so the method reads the offset before

@@ -277,6 +277,9 @@ class ReplicationTest(ReplicaTest):
         for round_number in range(5):
             writers = self.start_writers(first_server.port, seed + round_number * 10)
             self.wait_for_writes(writers, 1000)
+            # The link is up as soon as the replica has loaded the snapshot. The stream begins only
+            # when the leader notices the end of its child process.
+            self.wait_until_offset(second, offset(first))
             # As in a failover by Sentinel, the new leader is promoted first. The old leader accepts
             # writes until its demotion.
             second.call("REPLICAOF", "NO", "ONE")
