@@ -29,8 +29,8 @@ INSIDE = {
 # must not depend on files, replicas and sockets.
 DATA_COMMANDS = ("commands/strings", "commands/bloom", "commands/keys")
 BELOW_DATA_COMMANDS = ("dispatch", *DATA_COMMANDS)
-# This header declares one function for each command family. Every file that defines such a function
-# includes the header, so files in DATA_COMMANDS may include it too.
+# This header declares all command families. Every file that defines a family includes the header,
+# so files in DATA_COMMANDS may include it too.
 FAMILIES = "server/commands/families.h"
 
 

@@ -1,55 +1,60 @@
 // SPDX-License-Identifier: MIT
 #include "server/commands/families.h"
 
-#include <array>
+#include <deque>
+#include <vector>
 
 namespace server {
+namespace {
+
+const CommandFamily* const kFamilies[] = {
+    &kStringCommands,        &kMultiStringCommands,  &kCompareCommands,     &kSubstringCommands,
+    &kCounterCommands,       &kLcsCommands,          &kBitmapCommands,      &kBloomCommands,
+    &kBloomChunkCommands,    &kBloomInsightCommands, &kBloomManyCommands,   &kBloomMergeCommands,
+    &kBloomDeletionCommands, &kBloomWindowCommands,  &kKeyCommands,         &kDumpCommands,
+    &kMigrateCommands,       &kExpiryCommands,       &kScanCommands,        &kFilterScanCommands,
+    &kObjectCommands,        &kDatabaseCommands,     &kTransactionCommands, &kConnectionCommands,
+    &kClientCommands,        &kConfigCommands,       &kServerCommands,      &kAclCommands,
+    &kMemoryCommands,        &kLatencyCommands,      &kObservationCommands, &kIntrospectionCommands,
+    &kClusterCommands,       &kClusterxCommands,     &kPersistenceCommands, &kDebugCommands,
+    &kScriptCommands,        &kReplicaCommands,      &kReplicationCommands, &kWaitCommands,
+    &kPubsubCommands,
+};
+
+// Returns copies of the rows, with the fields that they omit. The copies stay until the process
+// ends.
+std::span<const Command> completed(std::span<const Command> rows, const Command& common) {
+  if (rows.empty()) return {};
+  // The lists are never destroyed, and a deque never moves its elements.
+  static auto& lists = *new std::deque<std::vector<Command>>;
+  std::vector<Command>& list = lists.emplace_back(rows.begin(), rows.end());
+  for (Command& row : list) {
+    const bool is_mere_container = row.handler == nullptr;
+    if (row.group.empty()) row.group = common.group;
+    if (row.since.empty()) row.since = common.since;
+    if (row.complexity.empty()) {
+      row.complexity = is_mere_container ? "Depends on subcommand" : common.complexity;
+    }
+    row.subcommands = completed(row.subcommands, common);
+    if (is_mere_container) continue;
+    if (row.flags == 0) row.flags = common.flags;
+    if (row.keys[0].first == 0) row.keys = common.keys;
+    if (row.categories == 0) row.categories = common.categories;
+  }
+  return list;
+}
+
+}  // namespace
 
 CommandFamilies command_families() {
-  static const std::array kFamilies{
-      string_commands(),
-      multi_string_commands(),
-      compare_commands(),
-      substring_commands(),
-      counter_commands(),
-      lcs_commands(),
-      bitmap_commands(),
-      bloom_commands(),
-      bloom_chunk_commands(),
-      bloom_insight_commands(),
-      bloom_many_commands(),
-      bloom_merge_commands(),
-      bloom_deletion_commands(),
-      bloom_window_commands(),
-      key_commands(),
-      dump_commands(),
-      migrate_commands(),
-      expiry_commands(),
-      scan_commands(),
-      filter_scan_commands(),
-      object_commands(),
-      database_commands(),
-      transaction_commands(),
-      connection_commands(),
-      client_commands(),
-      config_commands(),
-      server_commands(),
-      acl_commands(),
-      memory_commands(),
-      latency_commands(),
-      observation_commands(),
-      introspection_commands(),
-      cluster_commands(),
-      clusterx_commands(),
-      persistence_commands(),
-      debug_commands(),
-      script_commands(),
-      replica_commands(),
-      replication_commands(),
-      wait_commands(),
-      pubsub_commands(),
-  };
-  return kFamilies;
+  static const auto families = [] {
+    std::vector<std::span<const Command>> all;
+    for (const CommandFamily* family : kFamilies) {
+      all.push_back(completed(family->rows, family->common));
+    }
+    return all;
+  }();
+  return families;
 }
 
 }  // namespace server

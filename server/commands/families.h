@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Declares the functions that return the rows of each command family. A new family needs a function
-// here and a line in families.cpp.
+// Declares the families of commands. A new family needs a line here and in families.cpp.
+//
+// Thread-safe: families are constants.
 #pragma once
 
 #include <span>
@@ -10,47 +11,55 @@
 
 namespace server {
 
-std::span<const Command> bitmap_commands();
-std::span<const Command> bloom_commands();
-std::span<const Command> bloom_chunk_commands();
-std::span<const Command> bloom_deletion_commands();
-std::span<const Command> bloom_insight_commands();
-std::span<const Command> bloom_many_commands();
-std::span<const Command> bloom_merge_commands();
-std::span<const Command> bloom_window_commands();
-std::span<const Command> client_commands();
-std::span<const Command> cluster_commands();
-std::span<const Command> clusterx_commands();
-std::span<const Command> config_commands();
-std::span<const Command> connection_commands();
-std::span<const Command> introspection_commands();
-std::span<const Command> key_commands();
-std::span<const Command> filter_scan_commands();
-std::span<const Command> scan_commands();
-std::span<const Command> database_commands();
-std::span<const Command> debug_commands();
-std::span<const Command> dump_commands();
-std::span<const Command> expiry_commands();
-std::span<const Command> latency_commands();
-std::span<const Command> object_commands();
-std::span<const Command> observation_commands();
-std::span<const Command> memory_commands();
-std::span<const Command> migrate_commands();
-std::span<const Command> persistence_commands();
-std::span<const Command> pubsub_commands();
-std::span<const Command> replica_commands();
-std::span<const Command> replication_commands();
-std::span<const Command> script_commands();
-std::span<const Command> string_commands();
-std::span<const Command> multi_string_commands();
-std::span<const Command> substring_commands();
-std::span<const Command> compare_commands();
-std::span<const Command> counter_commands();
-std::span<const Command> lcs_commands();
-std::span<const Command> server_commands();
-std::span<const Command> acl_commands();
-std::span<const Command> transaction_commands();
-std::span<const Command> wait_commands();
+// The rows of one family, and the fields that most of them share. A row that omits its group,
+// since, complexity, flags, keys or categories has the field of `common`. A container without a
+// handler has only the group and since of `common`, and its complexity depends on the subcommand.
+struct CommandFamily {
+  Command common{};
+  std::span<const Command> rows{};
+};
+
+extern const CommandFamily kBitmapCommands;
+extern const CommandFamily kBloomCommands;
+extern const CommandFamily kBloomChunkCommands;
+extern const CommandFamily kBloomDeletionCommands;
+extern const CommandFamily kBloomInsightCommands;
+extern const CommandFamily kBloomManyCommands;
+extern const CommandFamily kBloomMergeCommands;
+extern const CommandFamily kBloomWindowCommands;
+extern const CommandFamily kClientCommands;
+extern const CommandFamily kClusterCommands;
+extern const CommandFamily kClusterxCommands;
+extern const CommandFamily kConfigCommands;
+extern const CommandFamily kConnectionCommands;
+extern const CommandFamily kIntrospectionCommands;
+extern const CommandFamily kKeyCommands;
+extern const CommandFamily kFilterScanCommands;
+extern const CommandFamily kScanCommands;
+extern const CommandFamily kDatabaseCommands;
+extern const CommandFamily kDebugCommands;
+extern const CommandFamily kDumpCommands;
+extern const CommandFamily kExpiryCommands;
+extern const CommandFamily kLatencyCommands;
+extern const CommandFamily kObjectCommands;
+extern const CommandFamily kObservationCommands;
+extern const CommandFamily kMemoryCommands;
+extern const CommandFamily kMigrateCommands;
+extern const CommandFamily kPersistenceCommands;
+extern const CommandFamily kPubsubCommands;
+extern const CommandFamily kReplicaCommands;
+extern const CommandFamily kReplicationCommands;
+extern const CommandFamily kScriptCommands;
+extern const CommandFamily kStringCommands;
+extern const CommandFamily kMultiStringCommands;
+extern const CommandFamily kSubstringCommands;
+extern const CommandFamily kCompareCommands;
+extern const CommandFamily kCounterCommands;
+extern const CommandFamily kLcsCommands;
+extern const CommandFamily kServerCommands;
+extern const CommandFamily kAclCommands;
+extern const CommandFamily kTransactionCommands;
+extern const CommandFamily kWaitCommands;
 
 // Returns all families, in the order in which COMMAND lists them.
 CommandFamilies command_families();

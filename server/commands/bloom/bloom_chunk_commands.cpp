@@ -169,9 +169,6 @@ const Command kBloomChunkRows[] = {
      .arity = 3,
      .flags = kReadOnly,
      .keys = one_key(kKeyRo | kKeyAccess),
-     .categories = kBloom,
-     .group = "bf",
-     .since = "1.0.0",
      .summary = "Returns a Bloom filter in pieces, the header first",
      .complexity = "O(1) for each call plus the bytes of the chunk",
      .syntax = "key iterator",
@@ -180,9 +177,6 @@ const Command kBloomChunkRows[] = {
      .arity = 4,
      .flags = kWrite | kDenyOom,
      .keys = kLoadKey,
-     .categories = kBloom,
-     .group = "bf",
-     .since = "1.0.0",
      .summary = "Loads one of the pieces that BF.SCANDUMP returned",
      .complexity = "O(N) where N is the bytes of the chunk",
      .syntax = "key iterator data",
@@ -191,9 +185,6 @@ const Command kBloomChunkRows[] = {
      .arity = 3,
      .flags = kWrite | kDenyOom,
      .keys = one_key(kKeyRw | kKeyInsert),
-     .categories = kBloom,
-     .group = "bf",
-     .since = "1.0.0",
      .summary = "Creates a Bloom filter from the form in which valkey-bloom journals it",
      .complexity = "O(N) where N is the bytes of the payload",
      .syntax = "key data",
@@ -225,8 +216,7 @@ bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
   return true;
 }
 
-std::span<const Command> bloom_chunk_commands() {
-  return kBloomChunkRows;
-}
+const CommandFamily kBloomChunkCommands{{.categories = kBloom, .group = "bf", .since = "1.0.0"},
+                                        kBloomChunkRows};
 
 }  // namespace server

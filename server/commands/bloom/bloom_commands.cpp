@@ -337,9 +337,6 @@ const Command kBloomRows[] = {
      .arity = -4,
      .flags = kAdds | kFast,
      .keys = one_key(kKeyRw | kKeyInsert),
-     .categories = kBloom,
-     .group = "bf",
-     .since = "1.0.0",
      .summary = "Creates an empty Bloom filter of a given error rate and capacity",
      .complexity = "O(1), memory is taken as items come",
      .syntax = kReserveSyntax,
@@ -349,9 +346,6 @@ const Command kBloomRows[] = {
      .arity = 3,
      .flags = kAdds,
      .keys = kAddKey,
-     .categories = kBloom,
-     .group = "bf",
-     .since = "1.0.0",
      .summary = "Adds an item to a Bloom filter, which is created if it is missing",
      .complexity = "O(K*L) where K is the number of hash bits and L the number of layers",
      .syntax = "key item",
@@ -362,9 +356,6 @@ const Command kBloomRows[] = {
      .arity = -3,
      .flags = kAdds,
      .keys = kAddKey,
-     .categories = kBloom,
-     .group = "bf",
-     .since = "1.0.0",
      .summary = "Adds items to a Bloom filter, which is created if it is missing",
      .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
                    "number of layers",
@@ -375,9 +366,6 @@ const Command kBloomRows[] = {
      .arity = -2,
      .flags = kAdds,
      .keys = kAddKey,
-     .categories = kBloom,
-     .group = "bf",
-     .since = "1.0.0",
      .summary = "Adds items to a Bloom filter, which is created as the options say",
      .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
                    "number of layers",
@@ -388,9 +376,6 @@ const Command kBloomRows[] = {
      .arity = 3,
      .flags = kLooks,
      .keys = kLookKey,
-     .categories = kBloom,
-     .group = "bf",
-     .since = "1.0.0",
      .summary = "Returns whether an item may have been added to a Bloom filter",
      .complexity = "O(K*L) where K is the number of hash bits and L the number of layers",
      .syntax = "key item",
@@ -400,9 +385,6 @@ const Command kBloomRows[] = {
      .arity = -3,
      .flags = kLooks,
      .keys = kLookKey,
-     .categories = kBloom,
-     .group = "bf",
-     .since = "1.0.0",
      .summary = "Returns for each item whether it may have been added to a Bloom filter",
      .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
                    "number of layers",
@@ -412,9 +394,6 @@ const Command kBloomRows[] = {
      .arity = -2,
      .flags = kLooks,
      .keys = kLookKey,
-     .categories = kBloom,
-     .group = "bf",
-     .since = "1.0.0",
      .summary = "Shows figures of a Bloom filter",
      .complexity = "O(L) where L is the number of layers",
      .syntax = "key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]",
@@ -423,8 +402,6 @@ const Command kBloomRows[] = {
      .arity = 2,
      .flags = kLooks,
      .keys = kLookKey,
-     .categories = kBloom,
-     .group = "bf",
      .since = "2.4.4",
      .summary = "Counts the items that were new to a Bloom filter when they were added",
      .complexity = "O(L) where L is the number of layers",
@@ -438,8 +415,7 @@ ScalableFilter* make_default_filter(Context& ctx, const KeyRef& key) {
   return make_filter(ctx, key, default_filter_parameters(ctx.config(), ctx.session.origin));
 }
 
-std::span<const Command> bloom_commands() {
-  return kBloomRows;
-}
+const CommandFamily kBloomCommands{{.categories = kBloom, .group = "bf", .since = "1.0.0"},
+                                   kBloomRows};
 
 }  // namespace server

@@ -83,8 +83,6 @@ const Command kBloomDeletionRows[] = {
 
 }  // namespace
 
-std::span<const Command> bloom_deletion_commands() {
-  return kBloomDeletionRows;
-}
+const CommandFamily kBloomDeletionCommands{{}, kBloomDeletionRows};
 
 }  // namespace server

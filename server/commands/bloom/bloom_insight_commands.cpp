@@ -301,9 +301,7 @@ const Command kBloomInsightRows[] = {
      .arity = 2,
      .flags = kReadOnly | kFast,
      .keys = one_key(kKeyRo | kKeyAccess),
-     .categories = kBloom,
      .group = "bf",
-     .since = "1.0.0",
      .summary = "Shows the layers of a Bloom filter",
      .complexity = "O(N), where N is the number of layers",
      .syntax = "key",
@@ -311,9 +309,6 @@ const Command kBloomInsightRows[] = {
     {.name = "bf.plan",
      .arity = -3,
      .flags = kFast | kLoading | kStale,
-     .categories = kBloom,
-     .group = "bloom-ext",
-     .since = "1.0.0",
      .summary = "Returns the cost of a Bloom filter without creating it",
      .complexity = "O(L) where L is the number of layers",
      .syntax = kPlanSyntax,
@@ -322,9 +317,6 @@ const Command kBloomInsightRows[] = {
      .arity = 2,
      .flags = kReadOnly,
      .keys = one_key(kKeyRo | kKeyAccess),
-     .categories = kBloom,
-     .group = "bloom-ext",
-     .since = "1.0.0",
      .summary = "Shows how a Bloom filter is filled and how often it errs now, layer by layer; "
                 "reads its bits, at most a sample of 64 MiB",
      .complexity = "O(N) where N is the number of bytes that are sampled",
@@ -334,8 +326,7 @@ const Command kBloomInsightRows[] = {
 
 }  // namespace
 
-std::span<const Command> bloom_insight_commands() {
-  return kBloomInsightRows;
-}
+const CommandFamily kBloomInsightCommands{
+    {.categories = kBloom, .group = "bloom-ext", .since = "1.0.0"}, kBloomInsightRows};
 
 }  // namespace server

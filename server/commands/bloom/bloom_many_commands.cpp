@@ -264,9 +264,6 @@ const Command kBloomManyRows[] = {
      .arity = -4,
      .flags = kReadOnly,
      .keys = counted_keys(1, kKeyRo | kKeyAccess),
-     .categories = kBloom,
-     .group = "bloom-ext",
-     .since = "1.0.0",
      .summary = "Returns for each item and each of several Bloom filters whether it may have been "
                 "added: an array for each key",
      .complexity = "O(M*N*K*L) for M keys, N items, K hash bits and L layers",
@@ -276,9 +273,6 @@ const Command kBloomManyRows[] = {
      .arity = -4,
      .flags = kAdds,
      .keys = counted_keys(1, kKeyRw | kKeyAccess | kKeyUpdate),
-     .categories = kBloom,
-     .group = "bloom-ext",
-     .since = "1.0.0",
      .summary = "Adds each item to each of several Bloom filters and creates the missing ones: an "
                 "array for each key",
      .complexity = "O(M*N*K*L) for M keys, N items, K hash bits and L layers",
@@ -289,8 +283,7 @@ const Command kBloomManyRows[] = {
 
 }  // namespace
 
-std::span<const Command> bloom_many_commands() {
-  return kBloomManyRows;
-}
+const CommandFamily kBloomManyCommands{
+    {.categories = kBloom, .group = "bloom-ext", .since = "1.0.0"}, kBloomManyRows};
 
 }  // namespace server

@@ -165,9 +165,6 @@ const Command kBloomMergeRows[] = {
      .arity = -3,
      .flags = kWrite | kDenyOom,
      .keys = kMergeKeys,
-     .categories = kBloom,
-     .group = "bloom-ext",
-     .since = "1.0.0",
      .summary =
          "Adds the items of filters of the same layout and shape to a filter. A missing "
          "filter is created like the first source. Fails if a source is missing, and without "
@@ -179,9 +176,6 @@ const Command kBloomMergeRows[] = {
      .arity = 2,
      .flags = kWrite | kFast,
      .keys = one_key(kKeyRw | kKeyDelete),
-     .categories = kBloom,
-     .group = "bloom-ext",
-     .since = "1.0.0",
      .summary = "Empties a Bloom filter, which keeps its parameters and its expiry and has one "
                 "layer again",
      .complexity = "O(1), the old bits are freed in the background",
@@ -192,8 +186,7 @@ const Command kBloomMergeRows[] = {
 
 }  // namespace
 
-std::span<const Command> bloom_merge_commands() {
-  return kBloomMergeRows;
-}
+const CommandFamily kBloomMergeCommands{
+    {.categories = kBloom, .group = "bloom-ext", .since = "1.0.0"}, kBloomMergeRows};
 
 }  // namespace server

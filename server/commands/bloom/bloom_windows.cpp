@@ -108,8 +108,6 @@ const Command kBloomWindowRows[] = {
 
 }  // namespace
 
-std::span<const Command> bloom_window_commands() {
-  return kBloomWindowRows;
-}
+const CommandFamily kBloomWindowCommands{{}, kBloomWindowRows};
 
 }  // namespace server

@@ -137,17 +137,12 @@ const Command kTransactionRows[] = {
     {.name = "multi",
      .arity = 1,
      .flags = kCommon | kImmediate | kInJournal,
-     .categories = kTransaction,
-     .group = "transactions",
      .since = "1.2.0",
      .summary = "Starts a transaction",
-     .complexity = "O(1)",
      .handler = multi},
     {.name = "exec",
      .arity = 1,
      .flags = kNoScript | kLoading | kStale | kSkipSlowlog | kImmediate | kRunsQueue | kInJournal,
-     .categories = kTransaction,
-     .group = "transactions",
      .since = "1.2.0",
      .summary = "Runs all queued commands as one",
      .complexity = "Depends on the commands in the transaction",
@@ -155,8 +150,6 @@ const Command kTransactionRows[] = {
     {.name = "discard",
      .arity = 1,
      .flags = kCommon | kImmediate | kInJournal,
-     .categories = kTransaction,
-     .group = "transactions",
      .since = "2.0.0",
      .summary = "Drops the queued commands",
      .complexity = "O(N), when N is the number of queued commands",
@@ -165,8 +158,6 @@ const Command kTransactionRows[] = {
      .arity = -2,
      .flags = kCommon | kImmediate,
      .keys = keys_to_end(1, 1, kKeyRo),
-     .categories = kTransaction,
-     .group = "transactions",
      .since = "2.2.0",
      .summary = "Lets EXEC run only if the keys have not changed until then",
      .complexity = "O(1) for every key",
@@ -175,18 +166,14 @@ const Command kTransactionRows[] = {
     {.name = "unwatch",
      .arity = 1,
      .flags = kCommon,
-     .categories = kTransaction,
-     .group = "transactions",
      .since = "2.2.0",
      .summary = "Forgets the watched keys",
-     .complexity = "O(1)",
      .handler = unwatch},
 };
 
 }  // namespace
 
-std::span<const Command> transaction_commands() {
-  return kTransactionRows;
-}
+const CommandFamily kTransactionCommands{
+    {.categories = kTransaction, .group = "transactions", .complexity = "O(1)"}, kTransactionRows};
 
 }  // namespace server

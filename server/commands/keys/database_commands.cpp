@@ -96,8 +96,6 @@ const Command kDatabaseRows[] = {
      .arity = 1,
      .flags = kReadOnly | kFast | kWholeKeyspace,
      .categories = kKeyspace,
-     .group = "server",
-     .since = "1.0.0",
      .summary = "Counts the keys of the database",
      .complexity = "O(1)",
      .tips = "request_policy:all_shards response_policy:agg_sum",
@@ -105,9 +103,6 @@ const Command kDatabaseRows[] = {
     {.name = "flushall",
      .arity = -1,
      .flags = kWrite | kWholeKeyspace,
-     .categories = kKeyspace | kDangerous,
-     .group = "server",
-     .since = "1.0.0",
      .summary = "Deletes the keys of all databases",
      .complexity = "O(N) where N is the number of keys; values are freed by another thread",
      .syntax = "[ASYNC | SYNC]",
@@ -117,9 +112,6 @@ const Command kDatabaseRows[] = {
     {.name = "flushdb",
      .arity = -1,
      .flags = kWrite | kWholeKeyspace,
-     .categories = kKeyspace | kDangerous,
-     .group = "server",
-     .since = "1.0.0",
      .summary = "Deletes the keys of the database",
      .complexity =
          "O(N) where N is the number of keys of the database; values are freed by another thread",
@@ -130,8 +122,6 @@ const Command kDatabaseRows[] = {
     {.name = "swapdb",
      .arity = 3,
      .flags = kWrite | kFast | kWholeKeyspace,
-     .categories = kKeyspace | kDangerous,
-     .group = "server",
      .since = "4.0.0",
      .summary = "Exchanges the keys of two databases",
      .complexity =
@@ -143,8 +133,7 @@ const Command kDatabaseRows[] = {
 
 }  // namespace
 
-std::span<const Command> database_commands() {
-  return kDatabaseRows;
-}
+const CommandFamily kDatabaseCommands{
+    {.categories = kKeyspace | kDangerous, .group = "server", .since = "1.0.0"}, kDatabaseRows};
 
 }  // namespace server

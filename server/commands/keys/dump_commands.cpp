@@ -172,8 +172,6 @@ const Command kDumpRows[] = {
      .flags = kReadOnly,
      .keys = one_key(kKeyRo | kKeyAccess),
      .categories = kKeyspace,
-     .group = "generic",
-     .since = "2.6.0",
      .summary = "Returns the value of a key in the form that RESTORE reads",
      .complexity = "O(N) where N is the size of the value",
      .syntax = "key",
@@ -184,8 +182,6 @@ const Command kDumpRows[] = {
      .flags = kWrite | kDenyOom,
      .keys = one_key(kKeyOw | kKeyUpdate),
      .categories = kKeyspace | kDangerous,
-     .group = "generic",
-     .since = "2.6.0",
      .summary = "Creates a key from the bytes that DUMP returned",
      .complexity = "O(N) where N is the size of the payload",
      .syntax = "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
@@ -195,8 +191,6 @@ const Command kDumpRows[] = {
 
 }  // namespace
 
-std::span<const Command> dump_commands() {
-  return kDumpRows;
-}
+const CommandFamily kDumpCommands{{.group = "generic", .since = "2.6.0"}, kDumpRows};
 
 }  // namespace server

@@ -147,8 +147,6 @@ const Command kFilterScanRows[] = {
 
 }  // namespace
 
-std::span<const Command> filter_scan_commands() {
-  return kFilterScanRows;
-}
+const CommandFamily kFilterScanCommands{{}, kFilterScanRows};
 
 }  // namespace server

@@ -179,10 +179,7 @@ void randomkey(Context& ctx) {
 const Command kScanRows[] = {
     {.name = "keys",
      .arity = 2,
-     .flags = kReadOnly | kWholeKeyspace,
      .categories = kKeyspace | kDangerous,
-     .group = "generic",
-     .since = "1.0.0",
      .summary = "Lists all keys that match a pattern",
      .complexity = "O(N) where N is the number of keys in the database",
      .syntax = "pattern",
@@ -190,19 +187,12 @@ const Command kScanRows[] = {
      .handler = keys},
     {.name = "randomkey",
      .arity = 1,
-     .flags = kReadOnly | kWholeKeyspace,
-     .categories = kKeyspace,
-     .group = "generic",
-     .since = "1.0.0",
      .summary = "Returns a random key of the database",
      .complexity = "O(1)",
      .tips = "request_policy:all_shards nondeterministic_output",
      .handler = randomkey},
     {.name = "scan",
      .arity = -2,
-     .flags = kReadOnly | kWholeKeyspace,
-     .categories = kKeyspace,
-     .group = "generic",
      .since = "2.8.0",
      .summary = "Lists keys a few at a time",
      .complexity = "O(1) for each call, O(N) for all calls where N is the number of keys",
@@ -213,8 +203,10 @@ const Command kScanRows[] = {
 
 }  // namespace
 
-std::span<const Command> scan_commands() {
-  return kScanRows;
-}
+const CommandFamily kScanCommands{{.flags = kReadOnly | kWholeKeyspace,
+                                   .categories = kKeyspace,
+                                   .group = "generic",
+                                   .since = "1.0.0"},
+                                  kScanRows};
 
 }  // namespace server

@@ -201,10 +201,7 @@ constexpr Command question(std::string_view name, std::string_view summary,
   return {.name = name,
           .arity = 2,
           .flags = kStale,
-          .group = "cluster",
-          .since = "3.0.0",
           .summary = summary,
-          .complexity = "O(1)",
           .tips = tips,
           .handler = in_cluster<answer>};
 }
@@ -216,10 +213,7 @@ constexpr Command order(std::string_view name, int arity, std::string_view summa
   return {.name = name,
           .arity = arity,
           .flags = kAdmin | kStale | kNoAsyncLoading,
-          .group = "cluster",
-          .since = "3.0.0",
           .summary = summary,
-          .complexity = "O(1)",
           .syntax = syntax,
           .handler = in_cluster<answer>};
 }
@@ -314,10 +308,7 @@ constexpr Command connection_row(std::string_view name, std::string_view summary
           .arity = 1,
           .flags = flags,
           .categories = kConnection,
-          .group = "cluster",
-          .since = "3.0.0",
           .summary = summary,
-          .complexity = "O(1)",
           .handler = in_cluster<answer>};
 }
 
@@ -325,10 +316,7 @@ const Command kClusterRows[] = {
     connection_row<accept, kFast>("asking", "Follows a redirection, of which there are none"),
     {.name = "cluster",
      .arity = -2,
-     .group = "cluster",
-     .since = "3.0.0",
      .summary = "Groups the commands about clusters",
-     .complexity = "Depends on subcommand",
      .subcommands = kClusterSubcommands},
     connection_row<readonly, kLoading | kStale | kFast>("readonly",
                                                         "Allows reads from a node's replicas"),
@@ -337,8 +325,7 @@ const Command kClusterRows[] = {
 
 }  // namespace
 
-std::span<const Command> cluster_commands() {
-  return kClusterRows;
-}
+const CommandFamily kClusterCommands{{.group = "cluster", .since = "3.0.0", .complexity = "O(1)"},
+                                     kClusterRows};
 
 }  // namespace server

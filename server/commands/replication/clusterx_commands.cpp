@@ -88,10 +88,7 @@ consteval Command peer_question(std::string_view name, int arity, std::string_vi
   return {.name = name,
           .arity = arity,
           .flags = kAdmin | kNoScript | kLoading | kStale | kNoMulti | kNotPaused,
-          .group = "cluster",
-          .since = "1.0.0",
           .summary = summary,
-          .complexity = "O(1)",
           .syntax = syntax,
           .handler = handler};
 }
@@ -112,10 +109,7 @@ const Command kQuestions[] = {
 const Command kClusterxRows[] = {
     {.name = "clusterx",
      .arity = -2,
-     .group = "cluster",
-     .since = "1.0.0",
      .summary = "Groups what the nodes of a cluster ask each other",
-     .complexity = "Depends on subcommand",
      .subcommands = kQuestions},
 };
 
@@ -127,8 +121,7 @@ void fail_over(Context& ctx, bool is_forced) {
   });
 }
 
-std::span<const Command> clusterx_commands() {
-  return kClusterxRows;
-}
+const CommandFamily kClusterxCommands{{.group = "cluster", .since = "1.0.0", .complexity = "O(1)"},
+                                      kClusterxRows};
 
 }  // namespace server

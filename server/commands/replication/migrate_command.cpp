@@ -319,8 +319,6 @@ const Command kMigrateRows[] = {
 
 }  // namespace
 
-std::span<const Command> migrate_commands() {
-  return kMigrateRows;
-}
+const CommandFamily kMigrateCommands{{}, kMigrateRows};
 
 }  // namespace server

@@ -114,28 +114,20 @@ const Command kReplicaRows[] = {
     {.name = "failover",
      .arity = -1,
      .flags = kAdmin | kNoScript | kStale | kWholeKeyspace,
-     .group = "server",
      .since = "6.2.0",
      .summary = "Hands the role of the leader over to a replica",
-     .complexity = "O(1)",
      .syntax = "[TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
      .handler = failover},
     {.name = "replicaof",
      .arity = 3,
-     .flags = kReplicaFlags,
-     .group = "server",
      .since = "5.0.0",
      .summary = "Makes this server the replica of another one, or a leader",
-     .complexity = "O(1)",
      .syntax = "host port | NO ONE",
      .handler = replicaof},
     {.name = "slaveof",
      .arity = 3,
-     .flags = kReplicaFlags,
-     .group = "server",
      .since = "1.0.0",
      .summary = "Makes this server the replica of another one, or a leader",
-     .complexity = "O(1)",
      .syntax = "host port | NO ONE",
      .handler = replicaof},
 };
@@ -169,8 +161,7 @@ void forget_replication_history(Context& ctx) {
   ctx.services.replication.forget_history();
 }
 
-std::span<const Command> replica_commands() {
-  return kReplicaRows;
-}
+const CommandFamily kReplicaCommands{
+    {.flags = kReplicaFlags, .group = "server", .complexity = "O(1)"}, kReplicaRows};
 
 }  // namespace server

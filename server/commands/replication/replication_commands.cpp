@@ -191,7 +191,6 @@ const Command kReplicationRows[] = {
     {.name = "psync",
      .arity = -3,
      .flags = kStream,
-     .group = "server",
      .since = "2.8.0",
      .summary = "Asks for the stream of changes from where a replica stopped",
      .complexity = "O(1), and O(N) for a full synchronization where N is the size of all values",
@@ -200,7 +199,6 @@ const Command kReplicationRows[] = {
     {.name = "sync",
      .arity = 1,
      .flags = kStream,
-     .group = "server",
      .since = "1.0.0",
      .summary = "Asks for a snapshot and the stream of later changes",
      .complexity = "O(N) where N is the size of all values",
@@ -208,7 +206,6 @@ const Command kReplicationRows[] = {
     {.name = "replconf",
      .arity = -1,
      .flags = kAdmin | kNoScript | kLoading | kStale | kAllowBusy,
-     .group = "server",
      .since = "3.0.0",
      .summary = "Describes a replica to its leader",
      .complexity = "O(1)",
@@ -218,8 +215,6 @@ const Command kReplicationRows[] = {
 
 }  // namespace
 
-std::span<const Command> replication_commands() {
-  return kReplicationRows;
-}
+const CommandFamily kReplicationCommands{{.group = "server"}, kReplicationRows};
 
 }  // namespace server

@@ -164,27 +164,20 @@ const Command kWaitRows[] = {
      .group = "server",
      .since = "2.8.12",
      .summary = "Returns whether the server is a leader or a replica, and of which leader",
-     .complexity = "O(1)",
      .handler = role},
     {.name = "wait",
      .arity = 3,
      .flags = kNoScript,
-     .categories = kConnection,
-     .group = "generic",
      .since = "3.0.0",
      .summary = "Waits until replicas have the connection's writes",
-     .complexity = "O(1)",
      .syntax = "numreplicas timeout",
      .tips = "request_policy:all_shards response_policy:agg_min",
      .handler = wait},
     {.name = "waitaof",
      .arity = 4,
      .flags = kNoScript,
-     .categories = kConnection,
-     .group = "generic",
      .since = "7.2.0",
      .summary = "Waits until the disks here and at replicas have the connection's writes",
-     .complexity = "O(1)",
      .syntax = "numlocal numreplicas timeout",
      .tips = "request_policy:all_shards response_policy:agg_min",
      .handler = waitaof},
@@ -199,8 +192,7 @@ int64_t replica_offset(const Context& ctx, std::string_view node_id) {
   return 0;
 }
 
-std::span<const Command> wait_commands() {
-  return kWaitRows;
-}
+const CommandFamily kWaitCommands{
+    {.categories = kConnection, .group = "generic", .complexity = "O(1)"}, kWaitRows};
 
 }  // namespace server

@@ -107,34 +107,21 @@ constexpr uint32_t kAdministration = kAdmin | kNoScript | kLoading | kStale;
 constexpr Command kConfigSubcommands[] = {
     {.name = "get",
      .arity = -3,
-     .flags = kAdministration,
-     .group = "server",
-     .since = "2.0.0",
      .summary = "Returns the options that match the patterns",
      .complexity = "O(N) when N is the number of configuration parameters provided",
      .syntax = "parameter ...",
      .handler = config_get},
     {.name = "resetstat",
      .arity = 2,
-     .flags = kAdministration,
-     .group = "server",
-     .since = "2.0.0",
      .summary = "Puts the counters of INFO back to zero",
-     .complexity = "O(1)",
      .handler = config_resetstat},
     {.name = "rewrite",
      .arity = 2,
-     .flags = kAdministration,
-     .group = "server",
      .since = "2.8.0",
      .summary = "Writes the options in use into the configuration file",
-     .complexity = "O(1)",
      .handler = rewrite_config},
     {.name = "set",
      .arity = -4,
-     .flags = kAdministration,
-     .group = "server",
-     .since = "2.0.0",
      .summary = "Changes options, all of them or none",
      .complexity = "O(N) when N is the number of configuration parameters provided",
      .syntax = "(parameter value) ...",
@@ -146,17 +133,14 @@ constexpr Command kConfigSubcommands[] = {
 const Command kConfigRows[] = {
     {.name = "config",
      .arity = -2,
-     .group = "server",
-     .since = "2.0.0",
      .summary = "Groups the commands about the configuration",
-     .complexity = "Depends on subcommand",
      .subcommands = kConfigSubcommands},
 };
 
 }  // namespace
 
-std::span<const Command> config_commands() {
-  return kConfigRows;
-}
+const CommandFamily kConfigCommands{
+    {.flags = kAdministration, .group = "server", .since = "2.0.0", .complexity = "O(1)"},
+    kConfigRows};
 
 }  // namespace server

@@ -185,18 +185,11 @@ constexpr uint32_t kAnyState = kLoading | kStale;
 constexpr Command kIntrospectionSubcommands[] = {
     {.name = "count",
      .arity = 2,
-     .flags = kAnyState,
-     .categories = kConnection,
-     .group = "server",
-     .since = "2.8.13",
      .summary = "Returns the number of commands",
      .complexity = "O(1)",
      .handler = command_count},
     {.name = "docs",
      .arity = -2,
-     .flags = kAnyState,
-     .categories = kConnection,
-     .group = "server",
      .since = "7.0.0",
      .summary = "Returns the documentation of commands",
      .complexity = "O(N) where N is the number of commands to look up",
@@ -205,19 +198,12 @@ constexpr Command kIntrospectionSubcommands[] = {
      .handler = command_docs},
     {.name = "getkeys",
      .arity = -4,
-     .flags = kAnyState,
-     .categories = kConnection,
-     .group = "server",
-     .since = "2.8.13",
      .summary = "Returns the keys that a command names",
      .complexity = "O(N) where N is the number of arguments to the command",
      .syntax = "command [arg ...]",
      .handler = command_getkeys},
     {.name = "getkeysandflags",
      .arity = -4,
-     .flags = kAnyState,
-     .categories = kConnection,
-     .group = "server",
      .since = "7.0.0",
      .summary = "Returns the keys that a command names, with their use",
      .complexity = "O(N) where N is the number of arguments to the command",
@@ -225,10 +211,6 @@ constexpr Command kIntrospectionSubcommands[] = {
      .handler = command_getkeysandflags},
     {.name = "info",
      .arity = -2,
-     .flags = kAnyState,
-     .categories = kConnection,
-     .group = "server",
-     .since = "2.8.13",
      .summary = "Returns arity, flags and keys of commands",
      .complexity = "O(N) where N is the number of commands to look up",
      .syntax = "[command-name ...]",
@@ -236,9 +218,6 @@ constexpr Command kIntrospectionSubcommands[] = {
      .handler = command_info},
     {.name = "list",
      .arity = -2,
-     .flags = kAnyState,
-     .categories = kConnection,
-     .group = "server",
      .since = "7.0.0",
      .summary = "Returns the names of commands",
      .complexity = "O(N) where N is the total number of commands",
@@ -250,10 +229,6 @@ constexpr Command kIntrospectionSubcommands[] = {
 const Command kIntrospectionRows[] = {
     {.name = "command",
      .arity = -1,
-     .flags = kAnyState,
-     .categories = kConnection,
-     .group = "server",
-     .since = "2.8.13",
      .summary = "Describes all commands, or runs a subcommand",
      .complexity = "O(N) where N is the total number of commands",
      .tips = "nondeterministic_output_order",
@@ -263,8 +238,8 @@ const Command kIntrospectionRows[] = {
 
 }  // namespace
 
-std::span<const Command> introspection_commands() {
-  return kIntrospectionRows;
-}
+const CommandFamily kIntrospectionCommands{
+    {.flags = kAnyState, .categories = kConnection, .group = "server", .since = "2.8.13"},
+    kIntrospectionRows};
 
 }  // namespace server

@@ -145,27 +145,17 @@ constexpr std::string_view kLatencyTips =
 const Command kLatencySubcommands[] = {
     {.name = "doctor",
      .arity = 2,
-     .flags = kLatencyFlags,
-     .group = "server",
-     .since = "2.8.13",
      .summary = "Reports slow events, and advice",
-     .complexity = "O(1)",
      .tips = kLatencyTips,
      .handler = latency_doctor},
     {.name = "graph",
      .arity = 3,
-     .flags = kLatencyFlags,
-     .group = "server",
-     .since = "2.8.13",
      .summary = "Draws the slow events of one kind",
-     .complexity = "O(1)",
      .syntax = "event",
      .tips = kLatencyTips,
      .handler = latency_graph_command},
     {.name = "histogram",
      .arity = -2,
-     .flags = kLatencyFlags,
-     .group = "server",
      .since = "7.0.0",
      .summary = "Returns how often commands took how long",
      .complexity = "O(N) where N is the number of commands with latency information being "
@@ -175,30 +165,18 @@ const Command kLatencySubcommands[] = {
      .handler = latency_histogram},
     {.name = "history",
      .arity = 3,
-     .flags = kLatencyFlags,
-     .group = "server",
-     .since = "2.8.13",
      .summary = "Returns the slow events of one kind",
-     .complexity = "O(1)",
      .syntax = "event",
      .tips = kLatencyTips,
      .handler = latency_history},
     {.name = "latest",
      .arity = 2,
-     .flags = kLatencyFlags,
-     .group = "server",
-     .since = "2.8.13",
      .summary = "Returns the last slow event of each kind",
-     .complexity = "O(1)",
      .tips = kLatencyTips,
      .handler = latency_latest},
     {.name = "reset",
      .arity = -2,
-     .flags = kLatencyFlags,
-     .group = "server",
-     .since = "2.8.13",
      .summary = "Forgets the slow events of some kinds, or of all",
-     .complexity = "O(1)",
      .syntax = "[event ...]",
      .tips = "request_policy:all_nodes response_policy:all_succeeded",
      .handler = latency_reset},
@@ -207,17 +185,14 @@ const Command kLatencySubcommands[] = {
 const Command kLatencyRows[] = {
     {.name = "latency",
      .arity = -2,
-     .group = "server",
-     .since = "2.8.13",
      .summary = "Returns slow events and the latency of commands",
-     .complexity = "Depends on subcommand",
      .subcommands = kLatencySubcommands},
 };
 
 }  // namespace
 
-std::span<const Command> latency_commands() {
-  return kLatencyRows;
-}
+const CommandFamily kLatencyCommands{
+    {.flags = kLatencyFlags, .group = "server", .since = "2.8.13", .complexity = "O(1)"},
+    kLatencyRows};
 
 }  // namespace server

@@ -283,24 +283,16 @@ const Command kMemorySubcommands[] = {
     {.name = "doctor",
      .arity = 2,
      .flags = kWholeKeyspace,
-     .group = "server",
-     .since = "4.0.0",
      .summary = "Looks for problems with memory",
-     .complexity = "O(1)",
      .tips = "nondeterministic_output request_policy:all_shards response_policy:special",
      .handler = memory_doctor},
     {.name = "malloc-stats",
      .arity = 2,
-     .group = "server",
-     .since = "4.0.0",
      .summary = "Prints the allocator's own report",
-     .complexity = "O(1)",
      .tips = "nondeterministic_output request_policy:all_shards response_policy:special",
      .handler = memory_malloc_stats},
     {.name = "purge",
      .arity = 2,
-     .group = "server",
-     .since = "4.0.0",
      .summary = "Gives unused pages back to the system",
      .complexity = "O(N) where N is the memory that can be given back",
      .tips = "request_policy:all_shards response_policy:all_succeeded",
@@ -308,20 +300,14 @@ const Command kMemorySubcommands[] = {
     {.name = "stats",
      .arity = 2,
      .flags = kWholeKeyspace,
-     .group = "server",
-     .since = "4.0.0",
      .summary = "Returns the uses of memory",
-     .complexity = "O(1)",
      .tips = "nondeterministic_output request_policy:all_shards response_policy:special",
      .handler = memory_stats},
     {.name = "usage",
      .arity = -3,
      .flags = kReadOnly,
      .keys = kUsageKey,
-     .group = "server",
-     .since = "4.0.0",
      .summary = "Returns the bytes that a key and its value use",
-     .complexity = "O(1)",
      .syntax = "key [SAMPLES samples]",
      .handler = memory_usage},
 };
@@ -329,17 +315,13 @@ const Command kMemorySubcommands[] = {
 const Command kMemoryRows[] = {
     {.name = "memory",
      .arity = -2,
-     .group = "server",
-     .since = "4.0.0",
      .summary = "Groups the commands about memory",
-     .complexity = "Depends on subcommand",
      .subcommands = kMemorySubcommands},
 };
 
 }  // namespace
 
-std::span<const Command> memory_commands() {
-  return kMemoryRows;
-}
+const CommandFamily kMemoryCommands{{.group = "server", .since = "4.0.0", .complexity = "O(1)"},
+                                    kMemoryRows};
 
 }  // namespace server

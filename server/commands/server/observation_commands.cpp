@@ -71,9 +71,6 @@ constexpr uint32_t kSlowlogFlags = kAdmin | kLoading | kStale;
 constexpr Command kSlowlogSubcommands[] = {
     {.name = "get",
      .arity = -2,
-     .flags = kSlowlogFlags,
-     .group = "server",
-     .since = "2.2.12",
      .summary = "Returns the last slow commands",
      .complexity = "O(N) where N is the number of entries returned",
      .syntax = "[count]",
@@ -81,18 +78,12 @@ constexpr Command kSlowlogSubcommands[] = {
      .handler = slowlog_get},
     {.name = "len",
      .arity = 2,
-     .flags = kSlowlogFlags,
-     .group = "server",
-     .since = "2.2.12",
      .summary = "Returns how many slow commands are kept",
      .complexity = "O(1)",
      .tips = "request_policy:all_nodes response_policy:agg_sum nondeterministic_output",
      .handler = slowlog_len},
     {.name = "reset",
      .arity = 2,
-     .flags = kSlowlogFlags,
-     .group = "server",
-     .since = "2.2.12",
      .summary = "Forgets all slow commands",
      .complexity = "O(N) where N is the number of entries",
      .tips = "request_policy:all_nodes response_policy:all_succeeded",
@@ -103,24 +94,19 @@ const Command kObservationRows[] = {
     {.name = "monitor",
      .arity = 1,
      .flags = kAdmin | kNoScript | kLoading | kStale,
-     .group = "server",
      .since = "1.0.0",
      .summary = "Streams every command that clients run",
      .complexity = "O(N) for each command, where N is the number of monitors",
      .handler = monitor},
     {.name = "slowlog",
      .arity = -2,
-     .group = "server",
-     .since = "2.2.12",
      .summary = "Returns the slow commands",
-     .complexity = "Depends on subcommand",
      .subcommands = kSlowlogSubcommands},
 };
 
 }  // namespace
 
-std::span<const Command> observation_commands() {
-  return kObservationRows;
-}
+const CommandFamily kObservationCommands{
+    {.flags = kSlowlogFlags, .group = "server", .since = "2.2.12"}, kObservationRows};
 
 }  // namespace server

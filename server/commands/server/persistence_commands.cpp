@@ -132,16 +132,12 @@ const Command kPersistenceRows[] = {
     {.name = "save",
      .arity = 1,
      .flags = kSaves | kNoMulti | kWholeKeyspace,
-     .group = "server",
-     .since = "1.0.0",
      .summary = "Saves a snapshot while all clients wait",
      .complexity = "O(N) where N is the size of all values",
      .handler = save},
     {.name = "bgsave",
      .arity = -1,
      .flags = kSaves,
-     .group = "server",
-     .since = "1.0.0",
      .summary = "Saves a snapshot in a forked process",
      .complexity = "O(1), a child saves",
      .syntax = "[SCHEDULE]",
@@ -149,26 +145,18 @@ const Command kPersistenceRows[] = {
     {.name = "bgrewriteaof",
      .arity = 1,
      .flags = kSaves,
-     .group = "server",
-     .since = "1.0.0",
      .summary = "Rewrites the append log in a forked process",
-     .complexity = "O(1)",
      .handler = bgrewriteaof},
     {.name = "lastsave",
      .arity = 1,
      .flags = kLoading | kStale | kFast,
      .categories = kAdministrative | kDangerous,
-     .group = "server",
-     .since = "1.0.0",
      .summary = "Returns when the last snapshot was saved",
-     .complexity = "O(1)",
      .tips = "nondeterministic_output",
      .handler = lastsave},
     {.name = "shutdown",
      .arity = -1,
      .flags = kAdmin | kNoScript | kLoading | kStale | kNoMulti | kAllowBusy,
-     .group = "server",
-     .since = "1.0.0",
      .summary = "Ends the server",
      .complexity = "O(N) when saving, where N is the size of all values, else O(1)",
      .syntax = "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
@@ -177,8 +165,7 @@ const Command kPersistenceRows[] = {
 
 }  // namespace
 
-std::span<const Command> persistence_commands() {
-  return kPersistenceRows;
-}
+const CommandFamily kPersistenceCommands{
+    {.group = "server", .since = "1.0.0", .complexity = "O(1)"}, kPersistenceRows};
 
 }  // namespace server

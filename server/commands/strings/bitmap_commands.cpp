@@ -274,30 +274,22 @@ const Command kBitmapRows[] = {
      .arity = 4,
      .flags = kWrite | kDenyOom,
      .keys = one_key(kAccessUpdate),
-     .categories = kBitmap,
-     .group = "bitmap",
      .since = "2.2.0",
      .summary = "Sets or clears one bit of a string and returns its old value",
-     .complexity = "O(1)",
      .syntax = "key offset value:integer",
      .handler = setbit},
     {.name = "getbit",
      .arity = 3,
      .flags = kReadOnly | kFast,
      .keys = kReadKey,
-     .categories = kBitmap,
-     .group = "bitmap",
      .since = "2.2.0",
      .summary = "Returns one bit of a string",
-     .complexity = "O(1)",
      .syntax = "key offset",
      .handler = getbit},
     {.name = "bitcount",
      .arity = -2,
      .flags = kReadOnly,
      .keys = kReadKey,
-     .categories = kBitmap,
-     .group = "bitmap",
      .since = "2.6.0",
      .summary = "Counts the bits that are set in a string or a part of it",
      .complexity = "O(N) where N is the number of bytes in the range",
@@ -307,8 +299,6 @@ const Command kBitmapRows[] = {
      .arity = -3,
      .flags = kReadOnly,
      .keys = kReadKey,
-     .categories = kBitmap,
-     .group = "bitmap",
      .since = "2.8.7",
      .summary = "Finds the first bit that is set, or clear, in a string or a part of it",
      .complexity = "O(N) where N is the number of bytes in the range",
@@ -318,8 +308,6 @@ const Command kBitmapRows[] = {
      .arity = -4,
      .flags = kWrite | kDenyOom,
      .keys = {{{2, 2, 1, kKeyOw | kKeyUpdate}, {3, -1, 1, kKeyRo | kKeyAccess}}},
-     .categories = kBitmap,
-     .group = "bitmap",
      .since = "2.6.0",
      .summary = "Combines strings bit by bit and stores the result",
      .complexity = "O(N) where N is the sum of the lengths of the strings",
@@ -329,8 +317,6 @@ const Command kBitmapRows[] = {
      .arity = -2,
      .flags = kWrite | kDenyOom,
      .keys = one_key(kAccessUpdate | kKeyVariable, "Only reads when every operation is a GET"),
-     .categories = kBitmap,
-     .group = "bitmap",
      .since = "3.2.0",
      .summary = "Reads and writes integers of any width within a string",
      .complexity = "O(1) for each subcommand specified",
@@ -343,8 +329,6 @@ const Command kBitmapRows[] = {
      .arity = -2,
      .flags = kReadOnly | kFast,
      .keys = kReadKey,
-     .categories = kBitmap,
-     .group = "bitmap",
      .since = "6.0.0",
      .summary = "Reads integers of any width within a string",
      .complexity = "O(1) for each subcommand specified",
@@ -354,8 +338,7 @@ const Command kBitmapRows[] = {
 
 }  // namespace
 
-std::span<const Command> bitmap_commands() {
-  return kBitmapRows;
-}
+const CommandFamily kBitmapCommands{
+    {.categories = kBitmap, .group = "bitmap", .complexity = "O(1)"}, kBitmapRows};
 
 }  // namespace server

@@ -90,9 +90,6 @@ const Command kCompareRows[] = {
      .flags = kWrite | kFast,
      .keys = one_key(kKeyRw | kKeyAccess | kKeyDelete | kKeyVariable,
                      "Reads the value only with a condition"),
-     .categories = kString,
-     .group = "string",
-     .since = "8.4.0",
      .summary = "Deletes a key, on request if it holds a certain string",
      .complexity = "O(1) without a digest, O(N) with one, where N is the length of the string",
      .syntax = "key [IFEQ value | IFNE value | IFDEQ digest | IFDNE digest]",
@@ -103,8 +100,6 @@ const Command kCompareRows[] = {
      .arity = 3,
      .flags = kWrite | kFast,
      .keys = one_key(kKeyRw | kKeyAccess | kKeyDelete),
-     .categories = kString,
-     .group = "string",
      .since = "9.0.0",
      .summary = "Deletes a key if it holds a certain string",
      .complexity = "O(1)",
@@ -115,9 +110,6 @@ const Command kCompareRows[] = {
      .arity = 2,
      .flags = kReadOnly | kFast,
      .keys = one_key(kKeyRo | kKeyAccess),
-     .categories = kString,
-     .group = "string",
-     .since = "8.4.0",
      .summary = "Returns the XXH3 hash of the string at a key",
      .complexity = "O(N) where N is the length of the string",
      .syntax = "key",
@@ -126,8 +118,7 @@ const Command kCompareRows[] = {
 
 }  // namespace
 
-std::span<const Command> compare_commands() {
-  return kCompareRows;
-}
+const CommandFamily kCompareCommands{{.categories = kString, .group = "string", .since = "8.4.0"},
+                                     kCompareRows};
 
 }  // namespace server

@@ -103,58 +103,44 @@ void incrbyfloat(Context& ctx) {
   ctx.reply.bulk(text);
 }
 
-// Returns `row` after setting the fields that are the same for all commands on counters.
-constexpr Command counter(Command row) {
-  row.flags = kWrite | kDenyOom | kFast;
-  row.keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
-  row.categories = kString;
-  row.group = "string";
-  return row;
-}
-
 const Command kCounterRows[] = {
-    counter({.name = "incr",
-             .arity = 2,
-             .since = "1.0.0",
-             .summary = "Adds one to the integer at a key",
-             .complexity = "O(1)",
-             .syntax = "key",
-             .handler = incr}),
-    counter({.name = "decr",
-             .arity = 2,
-             .since = "1.0.0",
-             .summary = "Subtracts one from the integer at a key",
-             .complexity = "O(1)",
-             .syntax = "key",
-             .handler = decr}),
-    counter({.name = "incrby",
-             .arity = 3,
-             .since = "1.0.0",
-             .summary = "Adds a number to the integer at a key",
-             .complexity = "O(1)",
-             .syntax = "key increment",
-             .handler = incrby}),
-    counter({.name = "decrby",
-             .arity = 3,
-             .since = "1.0.0",
-             .summary = "Subtracts a number from the integer at a key",
-             .complexity = "O(1)",
-             .syntax = "key decrement",
-             .handler = decrby}),
-    counter({.name = "incrbyfloat",
-             .arity = 3,
-             .since = "2.6.0",
-             .summary = "Adds a number to the decimal fraction at a key",
-             .complexity = "O(1)",
-             .syntax = "key increment:double",
-             .handler = incrbyfloat,
-             .journalled = Journalled::kEffects}),
+    {.name = "incr",
+     .arity = 2,
+     .summary = "Adds one to the integer at a key",
+     .syntax = "key",
+     .handler = incr},
+    {.name = "decr",
+     .arity = 2,
+     .summary = "Subtracts one from the integer at a key",
+     .syntax = "key",
+     .handler = decr},
+    {.name = "incrby",
+     .arity = 3,
+     .summary = "Adds a number to the integer at a key",
+     .syntax = "key increment",
+     .handler = incrby},
+    {.name = "decrby",
+     .arity = 3,
+     .summary = "Subtracts a number from the integer at a key",
+     .syntax = "key decrement",
+     .handler = decrby},
+    {.name = "incrbyfloat",
+     .arity = 3,
+     .since = "2.6.0",
+     .summary = "Adds a number to the decimal fraction at a key",
+     .syntax = "key increment:double",
+     .handler = incrbyfloat,
+     .journalled = Journalled::kEffects},
 };
 
 }  // namespace
 
-std::span<const Command> counter_commands() {
-  return kCounterRows;
-}
+const CommandFamily kCounterCommands{{.flags = kWrite | kDenyOom | kFast,
+                                      .keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate),
+                                      .categories = kString,
+                                      .group = "string",
+                                      .since = "1.0.0",
+                                      .complexity = "O(1)"},
+                                     kCounterRows};
 
 }  // namespace server

@@ -224,8 +224,6 @@ const Command kLcsRows[] = {
 
 }  // namespace
 
-std::span<const Command> lcs_commands() {
-  return kLcsRows;
-}
+const CommandFamily kLcsCommands{{}, kLcsRows};
 
 }  // namespace server

@@ -169,8 +169,6 @@ const Command kMultiStringRows[] = {
      .arity = -2,
      .flags = kReadOnly | kFast,
      .keys = keys_to_end(1, 1, kKeyRo | kKeyAccess),
-     .categories = kString,
-     .group = "string",
      .since = "1.0.0",
      .summary = "Returns the strings at several keys",
      .complexity = "O(N) where N is the number of keys to retrieve",
@@ -181,8 +179,6 @@ const Command kMultiStringRows[] = {
      .arity = -3,
      .flags = kWrite | kDenyOom,
      .keys = keys_to_end(1, 2, kKeyOw | kKeyUpdate),
-     .categories = kString,
-     .group = "string",
      .since = "1.0.1",
      .summary = "Stores several strings at once",
      .complexity = "O(N) where N is the number of keys to set",
@@ -194,8 +190,6 @@ const Command kMultiStringRows[] = {
      .arity = -3,
      .flags = kWrite | kDenyOom,
      .keys = keys_to_end(1, 2, kKeyOw | kKeyInsert),
-     .categories = kString,
-     .group = "string",
      .since = "1.0.1",
      .summary = "Stores several strings unless one of the keys exists",
      .complexity = "O(N) where N is the number of keys to set",
@@ -207,8 +201,6 @@ const Command kMultiStringRows[] = {
      .arity = -4,
      .flags = kWrite | kDenyOom,
      .keys = {{{.first = 2, .step = 2, .use = kKeyOw | kKeyUpdate, .count_at = 1}, {}}},
-     .categories = kString,
-     .group = "string",
      .since = "8.4.0",
      .summary = "Stores several strings at once, on request with a condition or an expiry",
      .complexity = "O(N) where N is the number of keys to set",
@@ -221,8 +213,7 @@ const Command kMultiStringRows[] = {
 
 }  // namespace
 
-std::span<const Command> multi_string_commands() {
-  return kMultiStringRows;
-}
+const CommandFamily kMultiStringCommands{{.categories = kString, .group = "string"},
+                                         kMultiStringRows};
 
 }  // namespace server

@@ -228,11 +228,7 @@ const Command kStringRows[] = {
      .arity = 2,
      .flags = kReadOnly | kFast,
      .keys = one_key(kKeyRo | kKeyAccess),
-     .categories = kString,
-     .group = "string",
-     .since = "1.0.0",
      .summary = "Returns the string at a key",
-     .complexity = "O(1)",
      .syntax = "key",
      .handler = get},
     {.name = "set",
@@ -240,11 +236,7 @@ const Command kStringRows[] = {
      .flags = kWrite | kDenyOom,
      .keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate | kKeyVariable,
                      "Reads the old value only with GET or a condition on it"),
-     .categories = kString,
-     .group = "string",
-     .since = "1.0.0",
      .summary = "Stores a string, on request with a condition or an expiry",
-     .complexity = "O(1)",
      .syntax = "key value [NX | XX | IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | "
                "IFDNE ifdne-digest] [GET] [EX seconds | PX milliseconds | "
                "EXAT unix-time-seconds | PXAT unix-time-milliseconds | "
@@ -256,11 +248,7 @@ const Command kStringRows[] = {
      .arity = 3,
      .flags = kWrite | kDenyOom | kFast,
      .keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate),
-     .categories = kString,
-     .group = "string",
-     .since = "1.0.0",
      .summary = "Stores a string and returns the one before it",
-     .complexity = "O(1)",
      .syntax = "key value",
      .handler = getset,
      .journalled = Journalled::kEffects},
@@ -268,11 +256,8 @@ const Command kStringRows[] = {
      .arity = 2,
      .flags = kWrite | kFast,
      .keys = one_key(kKeyRw | kKeyAccess | kKeyDelete),
-     .categories = kString,
-     .group = "string",
      .since = "6.2.0",
      .summary = "Returns the string at a key and deletes the key",
-     .complexity = "O(1)",
      .syntax = "key",
      .handler = getdel,
      .journalled = Journalled::kEffects},
@@ -280,11 +265,8 @@ const Command kStringRows[] = {
      .arity = -2,
      .flags = kWrite | kFast,
      .keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate, "Changes the expiry, not the value"),
-     .categories = kString,
-     .group = "string",
      .since = "6.2.0",
      .summary = "Returns the string at a key and changes when it expires",
-     .complexity = "O(1)",
      .syntax = "key [EX seconds | PX milliseconds | "
                "EXAT unix-time-seconds | PXAT unix-time-milliseconds | "
                "PERSIST]",
@@ -294,11 +276,7 @@ const Command kStringRows[] = {
      .arity = 3,
      .flags = kWrite | kDenyOom | kFast,
      .keys = one_key(kKeyOw | kKeyInsert),
-     .categories = kString,
-     .group = "string",
-     .since = "1.0.0",
      .summary = "Stores a string unless the key exists",
-     .complexity = "O(1)",
      .syntax = "key value",
      .handler = setnx,
      .journalled = Journalled::kEffects},
@@ -306,11 +284,8 @@ const Command kStringRows[] = {
      .arity = 4,
      .flags = kWrite | kDenyOom,
      .keys = one_key(kKeyOw | kKeyUpdate),
-     .categories = kString,
-     .group = "string",
      .since = "2.0.0",
      .summary = "Stores a string that expires after some seconds",
-     .complexity = "O(1)",
      .syntax = "key seconds value",
      .handler = setex,
      .journalled = Journalled::kEffects},
@@ -318,11 +293,8 @@ const Command kStringRows[] = {
      .arity = 4,
      .flags = kWrite | kDenyOom,
      .keys = one_key(kKeyOw | kKeyUpdate),
-     .categories = kString,
-     .group = "string",
      .since = "2.6.0",
      .summary = "Stores a string that expires after some milliseconds",
-     .complexity = "O(1)",
      .syntax = "key milliseconds value",
      .handler = psetex,
      .journalled = Journalled::kEffects},
@@ -330,8 +302,8 @@ const Command kStringRows[] = {
 
 }  // namespace
 
-std::span<const Command> string_commands() {
-  return kStringRows;
-}
+const CommandFamily kStringCommands{
+    {.categories = kString, .group = "string", .since = "1.0.0", .complexity = "O(1)"},
+    kStringRows};
 
 }  // namespace server

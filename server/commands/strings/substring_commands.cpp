@@ -129,8 +129,6 @@ const Command kSubstringRows[] = {
      .arity = 3,
      .flags = kWrite | kDenyOom | kFast,
      .keys = one_key(kKeyRw | kKeyInsert),
-     .categories = kString,
-     .group = "string",
      .since = "2.0.0",
      .summary = "Adds bytes to the end of a string",
      .complexity = "O(1) amortized",
@@ -140,8 +138,6 @@ const Command kSubstringRows[] = {
      .arity = 2,
      .flags = kReadOnly | kFast,
      .keys = one_key(kKeyRo),
-     .categories = kString,
-     .group = "string",
      .since = "2.2.0",
      .summary = "Returns how many bytes a string has",
      .complexity = "O(1)",
@@ -151,8 +147,6 @@ const Command kSubstringRows[] = {
      .arity = 4,
      .flags = kReadOnly,
      .keys = one_key(kKeyRo | kKeyAccess),
-     .categories = kString,
-     .group = "string",
      .since = "2.4.0",
      .summary = "Returns the bytes between two positions",
      .complexity = "O(N) where N is the length of the returned string",
@@ -162,8 +156,6 @@ const Command kSubstringRows[] = {
      .arity = 4,
      .flags = kWrite | kDenyOom,
      .keys = one_key(kKeyRw | kKeyUpdate),
-     .categories = kString,
-     .group = "string",
      .since = "2.2.0",
      .summary = "Overwrites bytes from a position on, growing the string",
      .complexity = "O(N) where N is the length of the value",
@@ -173,8 +165,6 @@ const Command kSubstringRows[] = {
      .arity = 4,
      .flags = kReadOnly,
      .keys = one_key(kKeyRo | kKeyAccess),
-     .categories = kString,
-     .group = "string",
      .since = "1.0.0",
      .summary = "The older name of GETRANGE",
      .complexity = "O(N) where N is the length of the returned string",
@@ -184,8 +174,6 @@ const Command kSubstringRows[] = {
 
 }  // namespace
 
-std::span<const Command> substring_commands() {
-  return kSubstringRows;
-}
+const CommandFamily kSubstringCommands{{.categories = kString, .group = "string"}, kSubstringRows};
 
 }  // namespace server

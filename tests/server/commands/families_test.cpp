@@ -17,10 +17,38 @@ TEST(FamiliesTest, NoneIsEmpty) {
 }
 
 TEST(FamiliesTest, EachStandsOnceInTheList) {
-  std::set<const Command*> first_rows;
+  std::set<std::string_view> first_names;
   for (const auto family : command_families()) {
-    EXPECT_TRUE(first_rows.insert(family.data()).second) << family[0].name;
+    EXPECT_TRUE(first_names.insert(family[0].name).second) << family[0].name;
   }
+}
+
+TEST(FamiliesTest, RowsHaveTheFieldsOfTheirFamily) {
+  const auto registry = Registry::create(command_families(), {});
+  ASSERT_TRUE(registry);
+  const Command& id = *(*registry)->find_by_full_name("client|id")->row;
+  EXPECT_EQ(id.flags, kNoScript | kLoading | kStale);
+  EXPECT_EQ(id.categories, kConnection);
+  EXPECT_EQ(id.group, "connection");
+  EXPECT_EQ(id.complexity, "O(1)");
+  const Command& kill = *(*registry)->find_by_full_name("client|kill")->row;
+  EXPECT_EQ(kill.flags, kNoScript | kLoading | kStale | kAdmin);
+  EXPECT_NE(kill.complexity, "O(1)");
+  const Command& encoding = *(*registry)->find_by_full_name("object|encoding")->row;
+  EXPECT_EQ(encoding.keys[0].first, 2);
+  EXPECT_EQ(encoding.since, "2.2.3");
+}
+
+TEST(FamiliesTest, ContainersHaveNoFlagsOfTheirFamily) {
+  const auto registry = Registry::create(command_families(), {});
+  ASSERT_TRUE(registry);
+  const Command& client = *(*registry)->find("client")->row;
+  EXPECT_EQ(client.flags, 0U);
+  EXPECT_EQ(client.categories, 0U);
+  EXPECT_EQ(client.group, "connection");
+  EXPECT_EQ(client.complexity, "Depends on subcommand");
+  const Command& object = *(*registry)->find("object")->row;
+  EXPECT_EQ(object.keys[0].first, 0);
 }
 
 TEST(FamiliesTest, NoNameIsInTwoFamilies) {
