@@ -3,8 +3,6 @@
 // CLUSTERX: the commands that cluster nodes send to each other. Replies are one line.
 #include "server/commands/replication/clusterx_commands.h"
 
-#include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,66 +18,40 @@ namespace server {
 namespace {
 
 using cluster::MemberQueue;
-using cluster::PeerAnswered;
 
 // Defers the reply, which the Member's thread will send. Calls `ask` with the queue that passes the
-// request to the Member's thread, and with the callback that completes the reply.
-template <class Ask>
-void answer_later(Context& ctx, Ask ask) {
+// request to the Member's thread, the arguments, and the callback that completes the reply.
+template <class Ask, class... Arguments>
+void answer_later(Context& ctx, Ask ask, Arguments... arguments) {
   MemberQueue* const queue = ctx.services.member;
   if (queue == nullptr) {
     return ctx.reply.error(kClusterDisabled);
   }
   DeferredReply reply = defer_reply(ctx.services.clients, ctx.client.id);
-  ask(*queue, reply.end_with);
+  ask(*queue, std::move(arguments)..., reply.end_with);
   ctx.await(std::move(reply.awaited));
 }
 
-std::optional<uint64_t> epoch_of(Context& ctx, std::string_view text) {
-  const auto epoch = core::parse_int64(text);
-  if (epoch && *epoch >= 0) return static_cast<uint64_t>(*epoch);
-  ctx.reply.error(kNotAnInteger);
-  return std::nullopt;
-}
-
-/* CLUSTERX PROMISE shard epoch */
-void clusterx_promise(Context& ctx) {
-  const auto epoch = epoch_of(ctx, ctx.args[3]);
-  if (!epoch) return;
-  answer_later(ctx, [&](MemberQueue& queue, PeerAnswered done) {
-    cluster::ask_for_promise(queue, std::string(ctx.args[2]), *epoch, std::move(done));
-  });
+/* CLUSTERX PROMISE shard epoch | CLUSTERX RESIGNED shard epoch */
+void ask_about_epoch(Context& ctx, decltype(cluster::ask_for_promise)* ask) {
+  const auto epoch = core::parse_int64(ctx.args[3]);
+  if (!epoch || *epoch < 0) return ctx.reply.error(kNotAnInteger);
+  answer_later(ctx, ask, std::string(ctx.args[2]), static_cast<uint64_t>(*epoch));
 }
 
 /* CLUSTERX OFFSET shard */
 void clusterx_offset(Context& ctx) {
-  answer_later(ctx, [&](MemberQueue& queue, PeerAnswered done) {
-    cluster::ask_for_offset(queue, std::string(ctx.args[2]), std::move(done));
-  });
-}
-
-/* CLUSTERX RESIGNED shard epoch */
-void clusterx_resigned(Context& ctx) {
-  const auto epoch = epoch_of(ctx, ctx.args[3]);
-  if (!epoch) return;
-  answer_later(ctx, [&](MemberQueue& queue, PeerAnswered done) {
-    cluster::report_resigned(queue, std::string(ctx.args[2]), *epoch, std::move(done));
-  });
+  answer_later(ctx, cluster::ask_for_offset, std::string(ctx.args[2]));
 }
 
 /* CLUSTERX HANDOVER shard node-id */
 void clusterx_handover(Context& ctx) {
-  answer_later(ctx, [&](MemberQueue& queue, PeerAnswered done) {
-    cluster::ask_for_handover(queue, std::string(ctx.args[2]), std::string(ctx.args[3]),
-                              std::move(done));
-  });
+  answer_later(ctx, cluster::ask_for_handover, std::string(ctx.args[2]), std::string(ctx.args[3]));
 }
 
 /* CLUSTERX TOPOLOGY */
 void clusterx_topology(Context& ctx) {
-  answer_later(ctx, [](MemberQueue& queue, PeerAnswered done) {
-    cluster::ask_for_node_file(queue, std::move(done));
-  });
+  answer_later(ctx, cluster::ask_for_node_file);
 }
 
 template <void (*handler)(Context&)>
@@ -98,9 +70,9 @@ const Command kQuestions[] = {
                                      "shard node-id"),
     peer_question<clusterx_offset>("offset", 3, "Returns a member's offset in its history",
                                    "shard"),
-    peer_question<clusterx_promise>("promise", 4, "Asks a member not to take over for a while",
-                                    "shard epoch"),
-    peer_question<clusterx_resigned>(
+    peer_question<calls<ask_about_epoch, cluster::ask_for_promise>>(
+        "promise", 4, "Asks a member not to take over for a while", "shard epoch"),
+    peer_question<calls<ask_about_epoch, cluster::report_resigned>>(
         "resigned", 4, "Reports that a leader has stopped acknowledging writes", "shard epoch"),
     peer_question<clusterx_topology>("topology", 2, "Returns the stored topology of the cluster",
                                      ""),
@@ -116,9 +88,7 @@ const Command kClusterxRows[] = {
 }  // namespace
 
 void fail_over(Context& ctx, bool is_forced) {
-  answer_later(ctx, [&](MemberQueue& queue, PeerAnswered done) {
-    cluster::ask_for_failover(queue, is_forced, std::move(done));
-  });
+  answer_later(ctx, cluster::ask_for_failover, is_forced);
 }
 
 const CommandFamily kClusterxCommands{{.group = "cluster", .since = "1.0.0", .complexity = "O(1)"},
