@@ -61,6 +61,13 @@ extern const CommandFamily kAclCommands;
 extern const CommandFamily kTransactionCommands;
 extern const CommandFamily kWaitCommands;
 
+// The handler of a command that shares `kFunction` with similar commands, which pass other
+// arguments.
+template <auto kFunction, auto... kArguments>
+void calls(Context& ctx) {
+  kFunction(ctx, kArguments...);
+}
+
 // Returns all families, in the order in which COMMAND lists them.
 CommandFamilies command_families();
 

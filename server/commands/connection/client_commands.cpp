@@ -5,7 +5,6 @@
 
 #include <limits>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,14 +25,6 @@ namespace server {
 namespace {
 
 using protocol::equals_ignore_case;
-
-// Parses ON or OFF. Returns nullopt after an error reply.
-std::optional<bool> on_or_off(Context& ctx, std::string_view word) {
-  if (equals_ignore_case(word, "on")) return true;
-  if (equals_ignore_case(word, "off")) return false;
-  ctx.reply.error(kSyntaxError);
-  return std::nullopt;
-}
 
 /* CLIENT ID */
 void client_id(Context& ctx) {
@@ -159,19 +150,11 @@ void client_reply(Context& ctx) {
   }
 }
 
-/* CLIENT NO-EVICT ON | OFF */
-void client_no_evict(Context& ctx) {
-  const auto on = on_or_off(ctx, ctx.args[2]);
-  if (!on) return;
-  ctx.client.no_evict = *on;
-  ctx.reply.ok();
-}
-
-/* CLIENT NO-TOUCH ON | OFF */
-void client_no_touch(Context& ctx) {
-  const auto on = on_or_off(ctx, ctx.args[2]);
-  if (!on) return;
-  ctx.client.no_touch = *on;
+/* CLIENT NO-EVICT ON | OFF, CLIENT NO-TOUCH ON | OFF */
+void client_switch(Context& ctx, core::Published<bool> Client::*is_on) {
+  const bool on = equals_ignore_case(ctx.args[2], "on");
+  if (!on && !equals_ignore_case(ctx.args[2], "off")) return ctx.reply.error(kSyntaxError);
+  ctx.client.*is_on = on;
   ctx.reply.ok();
 }
 
@@ -286,13 +269,13 @@ constexpr Command kClientSubcommands[] = {
      .since = "7.0.0",
      .summary = "Keeps the connection when memory for clients is short",
      .syntax = "ON | OFF",
-     .handler = client_no_evict},
+     .handler = calls<client_switch, &Client::no_evict>},
     {.name = "no-touch",
      .arity = 3,
      .since = "7.2.0",
      .summary = "Leaves the idle time of keys alone when this connection reads them",
      .syntax = "ON | OFF",
-     .handler = client_no_touch},
+     .handler = calls<client_switch, &Client::no_touch>},
     {.name = "pause",
      .arity = -3,
      .flags = kOthers,

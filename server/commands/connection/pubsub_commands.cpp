@@ -67,7 +67,9 @@ void refuse_cut_off(Context& ctx) {
                               protocol::upper_case(ctx.command->full_name)));
 }
 
-void subscribe_to(Context& ctx, SubscriptionKind kind) {
+/* SUBSCRIBE channel [channel ...] | PSUBSCRIBE pattern [pattern ...] |
+   SSUBSCRIBE shardchannel [shardchannel ...] */
+void subscribe(Context& ctx, SubscriptionKind kind) {
   Session& session = ctx.session;
   if (kind != kShardChannel && is_cut_off(ctx) &&
       !std::ranges::all_of(ctx.args.subspan(1), is_local_channel)) {
@@ -93,7 +95,8 @@ void subscribe_to(Context& ctx, SubscriptionKind kind) {
   }
 }
 
-void unsubscribe_from(Context& ctx, SubscriptionKind kind) {
+/* UNSUBSCRIBE [channel ...] | PUNSUBSCRIBE [pattern ...] | SUNSUBSCRIBE [shardchannel ...] */
+void unsubscribe(Context& ctx, SubscriptionKind kind) {
   Subscriptions& subscriptions = ctx.session.subscriptions;
   const auto answer = [&](std::optional<std::string_view> name) {
     ctx.reply.push(3);
@@ -117,37 +120,8 @@ void unsubscribe_from(Context& ctx, SubscriptionKind kind) {
   if (all.empty()) answer(std::nullopt);
 }
 
-/* SUBSCRIBE channel [channel ...] */
-void subscribe(Context& ctx) {
-  subscribe_to(ctx, kChannel);
-}
-
-/* UNSUBSCRIBE [channel ...] */
-void unsubscribe(Context& ctx) {
-  unsubscribe_from(ctx, kChannel);
-}
-
-/* PSUBSCRIBE pattern [pattern ...] */
-void psubscribe(Context& ctx) {
-  subscribe_to(ctx, kPattern);
-}
-
-/* PUNSUBSCRIBE [pattern ...] */
-void punsubscribe(Context& ctx) {
-  unsubscribe_from(ctx, kPattern);
-}
-
-/* SSUBSCRIBE shardchannel [shardchannel ...] */
-void ssubscribe(Context& ctx) {
-  subscribe_to(ctx, kShardChannel);
-}
-
-/* SUNSUBSCRIBE [shardchannel ...] */
-void sunsubscribe(Context& ctx) {
-  unsubscribe_from(ctx, kShardChannel);
-}
-
-void publish_to(Context& ctx, SubscriptionKind kind) {
+/* PUBLISH channel message | SPUBLISH shardchannel message */
+void publish(Context& ctx, SubscriptionKind kind) {
   if (kind != kShardChannel && is_cut_off(ctx)) return refuse_cut_off(ctx);
   // The message goes to replicas, which may have subscribers, but not to the append log.
   std::vector<std::string_view> scratch;
@@ -156,16 +130,7 @@ void publish_to(Context& ctx, SubscriptionKind kind) {
   ctx.reply.integer(static_cast<int64_t>(receivers));
 }
 
-/* PUBLISH channel message */
-void publish(Context& ctx) {
-  publish_to(ctx, kChannel);
-}
-
-/* SPUBLISH shardchannel message */
-void spublish(Context& ctx) {
-  publish_to(ctx, kShardChannel);
-}
-
+/* PUBSUB CHANNELS [pattern] | PUBSUB SHARDCHANNELS [pattern] */
 void list_channels(Context& ctx, SubscriptionKind kind) {
   if (ctx.args.size() > 3) {
     return ctx.reply.error(protocol::wrong_subcommand(ctx.args[1], "PUBSUB"));
@@ -177,6 +142,7 @@ void list_channels(Context& ctx, SubscriptionKind kind) {
   for (const std::string& name : names) ctx.reply.bulk(name);
 }
 
+/* PUBSUB NUMSUB [channel ...] | PUBSUB SHARDNUMSUB [shardchannel ...] */
 void count_subscribers(Context& ctx, SubscriptionKind kind) {
   const Arguments names = ctx.args.subspan(2);
   ctx.reply.array(names.size() * 2);
@@ -186,29 +152,9 @@ void count_subscribers(Context& ctx, SubscriptionKind kind) {
   }
 }
 
-/* PUBSUB CHANNELS [pattern] */
-void pubsub_channels(Context& ctx) {
-  list_channels(ctx, kChannel);
-}
-
 /* PUBSUB NUMPAT */
 void pubsub_numpat(Context& ctx) {
   ctx.reply.integer(static_cast<int64_t>(ctx.services.pubsub.name_count(kPattern)));
-}
-
-/* PUBSUB NUMSUB [channel ...] */
-void pubsub_numsub(Context& ctx) {
-  count_subscribers(ctx, kChannel);
-}
-
-/* PUBSUB SHARDCHANNELS [pattern] */
-void pubsub_shardchannels(Context& ctx) {
-  list_channels(ctx, kShardChannel);
-}
-
-/* PUBSUB SHARDNUMSUB [shardchannel ...] */
-void pubsub_shardnumsub(Context& ctx) {
-  count_subscribers(ctx, kShardChannel);
 }
 
 constexpr uint32_t kAsking = kPubSub | kLoading | kStale;
@@ -224,7 +170,7 @@ constexpr Command kPubsubSubcommands[] = {
      .complexity = "O(N) where N is the number of active channels, and assuming constant time "
                    "pattern matching (relatively short channels and patterns)",
      .syntax = "[pattern]",
-     .handler = pubsub_channels},
+     .handler = calls<list_channels, kChannel>},
     {.name = "numpat",
      .arity = 2,
      .flags = kAsking,
@@ -239,7 +185,7 @@ constexpr Command kPubsubSubcommands[] = {
      .summary = "Returns how many subscribers channels have, not counting patterns",
      .complexity = "O(N) for the NUMSUB subcommand, where N is the number of requested channels",
      .syntax = "[channel ...]",
-     .handler = pubsub_numsub},
+     .handler = calls<count_subscribers, kChannel>},
     {.name = "shardchannels",
      .arity = -2,
      .flags = kAsking,
@@ -248,7 +194,7 @@ constexpr Command kPubsubSubcommands[] = {
      .complexity = "O(N) where N is the number of active shard channels, and assuming constant "
                    "time pattern matching (relatively short shard channels)",
      .syntax = "[pattern]",
-     .handler = pubsub_shardchannels},
+     .handler = calls<list_channels, kShardChannel>},
     {.name = "shardnumsub",
      .arity = -2,
      .flags = kAsking,
@@ -257,7 +203,7 @@ constexpr Command kPubsubSubcommands[] = {
      .complexity = "O(N) for the SHARDNUMSUB subcommand, where N is the number of "
                    "requested shard channels",
      .syntax = "[shardchannel ...]",
-     .handler = pubsub_shardnumsub},
+     .handler = calls<count_subscribers, kShardChannel>},
 };
 
 const Command kPubsubRows[] = {
@@ -268,7 +214,7 @@ const Command kPubsubRows[] = {
      .summary = "Subscribes to all channels that match a pattern",
      .complexity = "O(N) where N is the number of patterns the client is already subscribed to",
      .syntax = "pattern ...",
-     .handler = psubscribe,
+     .handler = calls<subscribe, kPattern>,
      .channels = ChannelUse::kListensToPatterns},
     {.name = "publish",
      .arity = 3,
@@ -278,7 +224,7 @@ const Command kPubsubRows[] = {
      .complexity = "O(N+M) for N subscribers of the channel and M patterns that any "
                    "client is subscribed to",
      .syntax = "channel message",
-     .handler = publish,
+     .handler = calls<publish, kChannel>,
      .channels = ChannelUse::kPublishes},
     {.name = "pubsub",
      .arity = -2,
@@ -293,7 +239,7 @@ const Command kPubsubRows[] = {
      .complexity =
          "O(N+M) for N patterns of the client and M patterns that any client is subscribed to",
      .syntax = "[pattern ...]",
-     .handler = punsubscribe},
+     .handler = calls<unsubscribe, kPattern>},
     {.name = "spublish",
      .arity = 3,
      .flags = kSending,
@@ -303,7 +249,7 @@ const Command kPubsubRows[] = {
      .complexity =
          "O(N) where N is the number of clients subscribed to the receiving shard channel",
      .syntax = "shardchannel message",
-     .handler = spublish,
+     .handler = calls<publish, kShardChannel>,
      .channels = ChannelUse::kPublishes},
     {.name = "ssubscribe",
      .arity = -2,
@@ -313,7 +259,7 @@ const Command kPubsubRows[] = {
      .summary = "Subscribes to shard channels",
      .complexity = "O(N) where N is the number of shard channels to subscribe to",
      .syntax = "shardchannel ...",
-     .handler = ssubscribe,
+     .handler = calls<subscribe, kShardChannel>,
      .channels = ChannelUse::kListens},
     {.name = "subscribe",
      .arity = -2,
@@ -322,7 +268,7 @@ const Command kPubsubRows[] = {
      .summary = "Subscribes to channels",
      .complexity = "O(N) where N is the number of channels to subscribe to",
      .syntax = "channel ...",
-     .handler = subscribe,
+     .handler = calls<subscribe, kChannel>,
      .channels = ChannelUse::kListens},
     {.name = "sunsubscribe",
      .arity = -1,
@@ -332,7 +278,7 @@ const Command kPubsubRows[] = {
      .summary = "Unsubscribes from shard channels, or from all of them",
      .complexity = "O(N) where N is the number of clients already subscribed to a shard channel",
      .syntax = "[shardchannel ...]",
-     .handler = sunsubscribe},
+     .handler = calls<unsubscribe, kShardChannel>},
     {.name = "unsubscribe",
      .arity = -1,
      .flags = kListening,
@@ -340,7 +286,7 @@ const Command kPubsubRows[] = {
      .summary = "Unsubscribes from channels, or from all channels",
      .complexity = "O(N) where N is the number of clients already subscribed to a channel",
      .syntax = "[channel ...]",
-     .handler = unsubscribe},
+     .handler = calls<unsubscribe, kChannel>},
 };
 
 }  // namespace

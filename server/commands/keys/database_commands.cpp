@@ -30,16 +30,19 @@ FlushMode parse_flush(Arguments args) {
   return {.ok = false};
 }
 
-// Implements FLUSHDB and FLUSHALL. `detach` removes the tables from the keyspace under all locks.
-// The removed tables are freed without a lock.
-template <class Detach>
-void flush(Context& ctx, Detach&& detach) {
+enum class Flushed : uint8_t { kDatabase, kAll };
+
+/* FLUSHDB [ASYNC | SYNC] | FLUSHALL [ASYNC | SYNC] */
+// Removes the tables from the keyspace under all locks. The removed tables are freed without a
+// lock.
+void flush(Context& ctx, Flushed flushed) {
   const FlushMode mode = parse_flush(ctx.args);
   if (!mode.ok) return ctx.reply.error(kSyntaxError);
   DetachedTables tables;
   {
     const auto lock = ctx.lock_everything();
-    tables = detach();
+    tables = flushed == Flushed::kAll ? ctx.keyspace().flush_all()
+                                      : ctx.keyspace().flush(ctx.database());
     journal_command(ctx);
   }
   uint64_t removed = 0;
@@ -53,16 +56,6 @@ void flush(Context& ctx, Detach&& detach) {
     ctx.environment.reclaimer.drop(std::move(tables));
   }
   ctx.reply.ok();
-}
-
-/* FLUSHDB [ASYNC | SYNC] */
-void flushdb(Context& ctx) {
-  flush(ctx, [&] { return ctx.keyspace().flush(ctx.database()); });
-}
-
-/* FLUSHALL [ASYNC | SYNC] */
-void flushall(Context& ctx) {
-  flush(ctx, [&] { return ctx.keyspace().flush_all(); });
 }
 
 bool is_out_of_range(const core::Result<unsigned>& index) {
@@ -107,7 +100,7 @@ const Command kDatabaseRows[] = {
      .complexity = "O(N) where N is the number of keys; values are freed by another thread",
      .syntax = "[ASYNC | SYNC]",
      .tips = "request_policy:all_shards response_policy:all_succeeded",
-     .handler = flushall,
+     .handler = calls<flush, Flushed::kAll>,
      .journalled = Journalled::kEffects},
     {.name = "flushdb",
      .arity = -1,
@@ -117,7 +110,7 @@ const Command kDatabaseRows[] = {
          "O(N) where N is the number of keys of the database; values are freed by another thread",
      .syntax = "[ASYNC | SYNC]",
      .tips = "request_policy:all_shards response_policy:all_succeeded",
-     .handler = flushdb,
+     .handler = calls<flush, Flushed::kDatabase>,
      .journalled = Journalled::kEffects},
     {.name = "swapdb",
      .arity = 3,

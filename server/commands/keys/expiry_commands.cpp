@@ -90,6 +90,8 @@ EntryPtr apply_expiry(Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
   return removed;
 }
 
+/* EXPIRE key seconds | PEXPIRE key milliseconds | EXPIREAT key unix-time-seconds |
+   PEXPIREAT key unix-time-milliseconds, each with [NX | XX | GT | LT] */
 // As in Redis, errors in the options take precedence over errors in the time.
 void set_expiry(Context& ctx, Unit unit, Base base) {
   const auto conditions = parse_conditions(ctx.args.subspan(3));
@@ -110,26 +112,7 @@ void set_expiry(Context& ctx, Unit unit, Base base) {
   ctx.reply.integer(1);
 }
 
-/* EXPIRE key seconds [NX | XX | GT | LT] */
-void expire(Context& ctx) {
-  set_expiry(ctx, Unit::kSeconds, Base::kNow);
-}
-
-/* PEXPIRE key milliseconds [NX | XX | GT | LT] */
-void pexpire(Context& ctx) {
-  set_expiry(ctx, Unit::kMilliseconds, Base::kNow);
-}
-
-/* EXPIREAT key unix-time-seconds [NX | XX | GT | LT] */
-void expireat(Context& ctx) {
-  set_expiry(ctx, Unit::kSeconds, Base::kEpoch);
-}
-
-/* PEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] */
-void pexpireat(Context& ctx) {
-  set_expiry(ctx, Unit::kMilliseconds, Base::kEpoch);
-}
-
+/* TTL key | PTTL key | EXPIRETIME key | PEXPIRETIME key */
 // Replies -2 if the key is missing and -1 if it has no expiry.
 void reply_expiry(Context& ctx, Unit unit, Base base) {
   const KeyRef key = ctx.key(1);
@@ -142,26 +125,6 @@ void reply_expiry(Context& ctx, Unit unit, Base base) {
   // possible expiry.
   const int64_t time_s = time_ms / 1000 + (time_ms % 1000 >= 500 ? 1 : 0);
   ctx.reply.integer(unit == Unit::kSeconds ? time_s : time_ms);
-}
-
-/* TTL key */
-void ttl(Context& ctx) {
-  reply_expiry(ctx, Unit::kSeconds, Base::kNow);
-}
-
-/* PTTL key */
-void pttl(Context& ctx) {
-  reply_expiry(ctx, Unit::kMilliseconds, Base::kNow);
-}
-
-/* EXPIRETIME key */
-void expiretime(Context& ctx) {
-  reply_expiry(ctx, Unit::kSeconds, Base::kEpoch);
-}
-
-/* PEXPIRETIME key */
-void pexpiretime(Context& ctx) {
-  reply_expiry(ctx, Unit::kMilliseconds, Base::kEpoch);
 }
 
 /* PERSIST key */
@@ -188,7 +151,7 @@ const Command kExpiryRows[] = {
      .since = "1.0.0",
      .summary = "Sets a key's expiry in seconds from now",
      .syntax = "key seconds [NX | XX | GT | LT]",
-     .handler = expire,
+     .handler = calls<set_expiry, Unit::kSeconds, Base::kNow>,
      .journalled = Journalled::kEffects},
     {.name = "expireat",
      .arity = -3,
@@ -197,7 +160,7 @@ const Command kExpiryRows[] = {
      .since = "1.2.0",
      .summary = "Sets a key's expiry to a time in seconds",
      .syntax = "key unix-time-seconds [NX | XX | GT | LT]",
-     .handler = expireat,
+     .handler = calls<set_expiry, Unit::kSeconds, Base::kEpoch>,
      .journalled = Journalled::kEffects},
     {.name = "expiretime",
      .arity = 2,
@@ -206,7 +169,7 @@ const Command kExpiryRows[] = {
      .since = "7.0.0",
      .summary = "Returns the time in seconds at which a key expires",
      .syntax = "key",
-     .handler = expiretime},
+     .handler = calls<reply_expiry, Unit::kSeconds, Base::kEpoch>},
     {.name = "persist",
      .arity = 2,
      .flags = kSets,
@@ -222,7 +185,7 @@ const Command kExpiryRows[] = {
      .since = "2.6.0",
      .summary = "Sets a key's expiry in milliseconds from now",
      .syntax = "key milliseconds [NX | XX | GT | LT]",
-     .handler = pexpire,
+     .handler = calls<set_expiry, Unit::kMilliseconds, Base::kNow>,
      .journalled = Journalled::kEffects},
     {.name = "pexpireat",
      .arity = -3,
@@ -231,7 +194,7 @@ const Command kExpiryRows[] = {
      .since = "2.6.0",
      .summary = "Sets a key's expiry to a time in milliseconds",
      .syntax = "key unix-time-milliseconds [NX | XX | GT | LT]",
-     .handler = pexpireat,
+     .handler = calls<set_expiry, Unit::kMilliseconds, Base::kEpoch>,
      .journalled = Journalled::kEffects},
     {.name = "pexpiretime",
      .arity = 2,
@@ -240,7 +203,7 @@ const Command kExpiryRows[] = {
      .since = "7.0.0",
      .summary = "Returns the time in milliseconds at which a key expires",
      .syntax = "key",
-     .handler = pexpiretime},
+     .handler = calls<reply_expiry, Unit::kMilliseconds, Base::kEpoch>},
     {.name = "pttl",
      .arity = 2,
      .flags = kReadsExpiry,
@@ -249,7 +212,7 @@ const Command kExpiryRows[] = {
      .summary = "Returns the milliseconds until a key expires",
      .syntax = "key",
      .tips = kVaryingOutput,
-     .handler = pttl},
+     .handler = calls<reply_expiry, Unit::kMilliseconds, Base::kNow>},
     {.name = "ttl",
      .arity = 2,
      .flags = kReadsExpiry,
@@ -258,7 +221,7 @@ const Command kExpiryRows[] = {
      .summary = "Returns the seconds until a key expires",
      .syntax = "key",
      .tips = kVaryingOutput,
-     .handler = ttl},
+     .handler = calls<reply_expiry, Unit::kSeconds, Base::kNow>},
 };
 
 }  // namespace

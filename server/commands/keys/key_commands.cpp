@@ -73,6 +73,7 @@ void touch(Context& ctx) {
 
 enum class IfTaken : uint8_t { kReplace, kRefuse };
 
+/* RENAME key newkey | RENAMENX key newkey */
 // RENAME replies OK even if both names are equal. RENAMENX replies whether the key was renamed.
 void rename_key(Context& ctx, IfTaken if_taken) {
   const KeyRef from = ctx.key(1);
@@ -95,16 +96,6 @@ void rename_key(Context& ctx, IfTaken if_taken) {
   lock.unlock();
   ctx.environment.reclaimer.drop(std::move(replaced));
   answer(true);
-}
-
-/* RENAME key newkey */
-void rename(Context& ctx) {
-  rename_key(ctx, IfTaken::kReplace);
-}
-
-/* RENAMENX key newkey */
-void renamenx(Context& ctx) {
-  rename_key(ctx, IfTaken::kRefuse);
 }
 
 struct CopyOptions {
@@ -239,14 +230,14 @@ const Command kKeyRows[] = {
      .keys = from_and_to(kKeyRw | kKeyAccess | kKeyDelete, kKeyOw | kKeyUpdate),
      .summary = "Renames a key; an existing key of the new name is replaced",
      .syntax = "key newkey",
-     .handler = rename},
+     .handler = calls<rename_key, IfTaken::kReplace>},
     {.name = "renamenx",
      .arity = 3,
      .flags = kWrite | kFast,
      .keys = from_and_to(kKeyRw | kKeyAccess | kKeyDelete, kKeyOw | kKeyInsert),
      .summary = "Renames a key unless the new name exists",
      .syntax = "key newkey",
-     .handler = renamenx},
+     .handler = calls<rename_key, IfTaken::kRefuse>},
     {.name = "touch",
      .arity = -2,
      .flags = kReadOnly | kFast,

@@ -167,15 +167,9 @@ void cluster_failover(Context& ctx) {
   fail_over(ctx, ctx.args.size() == 3);
 }
 
-/* READONLY */
-void readonly(Context& ctx) {
-  ctx.client.reads_replicas = true;
-  ctx.reply.ok();
-}
-
-/* READWRITE */
-void readwrite(Context& ctx) {
-  ctx.client.reads_replicas = false;
+/* READONLY | READWRITE */
+void read_replicas(Context& ctx, bool reads) {
+  ctx.client.reads_replicas = reads;
   ctx.reply.ok();
 }
 
@@ -318,9 +312,10 @@ const Command kClusterRows[] = {
      .arity = -2,
      .summary = "Groups the commands about clusters",
      .subcommands = kClusterSubcommands},
-    connection_row<readonly, kLoading | kStale | kFast>("readonly",
-                                                        "Allows reads from a node's replicas"),
-    connection_row<readwrite, kLoading | kStale | kFast>("readwrite", "Ends READONLY"),
+    connection_row<calls<read_replicas, true>, kLoading | kStale | kFast>(
+        "readonly", "Allows reads from a node's replicas"),
+    connection_row<calls<read_replicas, false>, kLoading | kStale | kFast>("readwrite",
+                                                                           "Ends READONLY"),
 };
 
 }  // namespace

@@ -158,23 +158,18 @@ core::Result<std::vector<UsedKey>> keys_of(const Registry& registry, Arguments a
   return keys;
 }
 
-/* COMMAND GETKEYS command [arg ...] */
-void command_getkeys(Context& ctx) {
-  const auto keys = keys_of(ctx.services.registry, ctx.args.subspan(2));
-  if (!keys) return ctx.reply.error(keys.error().message);
-  ctx.reply.array(keys->size());
-  for (const UsedKey& key : *keys) ctx.reply.bulk(key.name);
-}
+enum class WithFlags : uint8_t { kNo, kYes };
 
-/* COMMAND GETKEYSANDFLAGS command [arg ...] */
-void command_getkeysandflags(Context& ctx) {
+/* COMMAND GETKEYS command [arg ...] | COMMAND GETKEYSANDFLAGS command [arg ...] */
+void command_getkeys(Context& ctx, WithFlags with_flags) {
   const auto keys = keys_of(ctx.services.registry, ctx.args.subspan(2));
   if (!keys) return ctx.reply.error(keys.error().message);
   ctx.reply.array(keys->size());
   for (const UsedKey& key : *keys) {
-    const auto names = key_use_names(key.use);
-    ctx.reply.array(2);
+    if (with_flags == WithFlags::kYes) ctx.reply.array(2);
     ctx.reply.bulk(key.name);
+    if (with_flags == WithFlags::kNo) continue;
+    const auto names = key_use_names(key.use);
     ctx.reply.set(names.size());
     for (const std::string_view name : names) ctx.reply.simple(name);
   }
@@ -201,14 +196,14 @@ constexpr Command kIntrospectionSubcommands[] = {
      .summary = "Returns the keys that a command names",
      .complexity = "O(N) where N is the number of arguments to the command",
      .syntax = "command [arg ...]",
-     .handler = command_getkeys},
+     .handler = calls<command_getkeys, WithFlags::kNo>},
     {.name = "getkeysandflags",
      .arity = -4,
      .since = "7.0.0",
      .summary = "Returns the keys that a command names, with their use",
      .complexity = "O(N) where N is the number of arguments to the command",
      .syntax = "command [arg ...]",
-     .handler = command_getkeysandflags},
+     .handler = calls<command_getkeys, WithFlags::kYes>},
     {.name = "info",
      .arity = -2,
      .summary = "Returns arity, flags and keys of commands",

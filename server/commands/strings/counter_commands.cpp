@@ -32,7 +32,8 @@ std::optional<long double> long_double_of(const Entry* entry) {
   return core::parse_long_double(entry->text(scratch));
 }
 
-void add(Context& ctx, int64_t delta) {
+/* INCR key | DECR key */
+void add_to_counter(Context& ctx, int64_t delta) {
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
   const auto found = ctx.find_string(key);
@@ -49,21 +50,11 @@ void add(Context& ctx, int64_t delta) {
   ctx.reply.integer(sum);
 }
 
-/* INCR key */
-void incr(Context& ctx) {
-  add(ctx, 1);
-}
-
-/* DECR key */
-void decr(Context& ctx) {
-  add(ctx, -1);
-}
-
 /* INCRBY key increment */
 void incrby(Context& ctx) {
   const auto delta = core::parse_int64(ctx.args[2]);
   if (!delta) return ctx.reply.error(kNotAnInteger);
-  add(ctx, *delta);
+  add_to_counter(ctx, *delta);
 }
 
 /* DECRBY key decrement */
@@ -74,7 +65,7 @@ void decrby(Context& ctx) {
   if (*delta == std::numeric_limits<int64_t>::min()) {
     return ctx.reply.error("ERR decrement would overflow");
   }
-  add(ctx, -*delta);
+  add_to_counter(ctx, -*delta);
 }
 
 /* INCRBYFLOAT key increment */
@@ -108,12 +99,12 @@ const Command kCounterRows[] = {
      .arity = 2,
      .summary = "Adds one to the integer at a key",
      .syntax = "key",
-     .handler = incr},
+     .handler = calls<add_to_counter, 1>},
     {.name = "decr",
      .arity = 2,
      .summary = "Subtracts one from the integer at a key",
      .syntax = "key",
-     .handler = decr},
+     .handler = calls<add_to_counter, -1>},
     {.name = "incrby",
      .arity = 3,
      .summary = "Adds a number to the integer at a key",

@@ -154,14 +154,9 @@ void setnx(Context& ctx) {
   if (stored) ctx.reply.integer(*stored ? 1 : 0);
 }
 
-/* SETEX key seconds value */
-void setex(Context& ctx) {
-  if (set_key(ctx, {.ttl = {Ttl::kSeconds, ctx.args[2]}}, ctx.args[3])) ctx.reply.ok();
-}
-
-/* PSETEX key milliseconds value */
-void psetex(Context& ctx) {
-  if (set_key(ctx, {.ttl = {Ttl::kMilliseconds, ctx.args[2]}}, ctx.args[3])) ctx.reply.ok();
+/* SETEX key seconds value | PSETEX key milliseconds value */
+void set_expiring(Context& ctx, Ttl unit) {
+  if (set_key(ctx, {.ttl = {unit, ctx.args[2]}}, ctx.args[3])) ctx.reply.ok();
 }
 
 /* GETSET key value */
@@ -287,7 +282,7 @@ const Command kStringRows[] = {
      .since = "2.0.0",
      .summary = "Stores a string that expires after some seconds",
      .syntax = "key seconds value",
-     .handler = setex,
+     .handler = calls<set_expiring, Ttl::kSeconds>,
      .journalled = Journalled::kEffects},
     {.name = "psetex",
      .arity = 4,
@@ -296,7 +291,7 @@ const Command kStringRows[] = {
      .since = "2.6.0",
      .summary = "Stores a string that expires after some milliseconds",
      .syntax = "key milliseconds value",
-     .handler = psetex,
+     .handler = calls<set_expiring, Ttl::kMilliseconds>,
      .journalled = Journalled::kEffects},
 };
 
