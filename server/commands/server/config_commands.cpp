@@ -9,7 +9,7 @@
 #include "server/base/config/option_table.h"
 #include "server/base/metrics/gauges.h"
 #include "server/commands/families.h"
-#include "server/commands/server/debug_words.h"
+#include "server/commands/server/debug_commands.h"
 #include "server/commands/server/rewrite_command.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
@@ -119,7 +119,7 @@ constexpr Command kConfigSubcommands[] = {
      .arity = 2,
      .since = "2.8.0",
      .summary = "Writes the options in use into the configuration file",
-     .handler = rewrite_config},
+     .handler = calls<rewrite_config, Config::Extent::kChanged>},
     {.name = "set",
      .arity = -4,
      .summary = "Changes options, all of them or none",

@@ -11,6 +11,7 @@
 
 namespace server {
 
+/* CONFIG REWRITE */
 void rewrite_config(Context& ctx, Config::Extent extent) {
   // If there is an ACL file, users are not written to the configuration file.
   const bool has_acl_file = !ctx.services.config.text(OptionId::kAclFile).empty();
@@ -23,11 +24,6 @@ void rewrite_config(Context& ctx, Config::Extent extent) {
   }
   log_notice("CONFIG REWRITE executed with success.");
   ctx.reply.ok();
-}
-
-/* CONFIG REWRITE */
-void rewrite_config(Context& ctx) {
-  rewrite_config(ctx, Config::Extent::kChanged);
 }
 
 }  // namespace server

@@ -11,7 +11,6 @@ namespace server {
 
 class Context;
 
-void rewrite_config(Context& ctx);
 // Writes the configuration file. With Extent::kAll, as DEBUG CONFIG-REWRITE-FORCE-ALL requires,
 // options at their defaults get lines as well.
 void rewrite_config(Context& ctx, Config::Extent extent);
