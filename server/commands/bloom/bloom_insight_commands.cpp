@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "server/commands/bloom/bloom_options.h"
 #include "server/commands/bloom/filter_figures.h"
 #include "server/commands/families.h"
+#include "server/commands/pair_writer.h"
 #include "server/dispatch/context.h"
 
 namespace server {
@@ -33,36 +35,6 @@ using core::bloom::ScalableFilter;
 // The number of bytes that are read from a large filter. They are half a billion bits, which give
 // the fill ratio to four digits, whatever the size of the filter.
 constexpr uint64_t kReadBytes = uint64_t{64} << 20;
-
-// PairWriter writes pairs of a label and a value.
-class PairWriter {
- public:
-  explicit PairWriter(protocol::ReplyWriter& reply) : reply_(reply) {}
-
-  void text(std::string_view label, std::string_view value) {
-    reply_.bulk(label);
-    reply_.bulk(value);
-  }
-  void count(std::string_view label, uint64_t value) {
-    reply_.bulk(label);
-    reply_.integer(static_cast<int64_t>(value));
-  }
-  void number(std::string_view label, double value) {
-    reply_.bulk(label);
-    reply_.shortest_number(value);
-  }
-  void flag(std::string_view label, bool value) {
-    reply_.bulk(label);
-    reply_.boolean(value);
-  }
-  void null(std::string_view label) {
-    reply_.bulk(label);
-    reply_.null();
-  }
-
- private:
-  protocol::ReplyWriter& reply_;
-};
 
 // A fill level for which the reply predicts the residue: the fraction of items that could not be
 // deleted at this level. `share` is the fill level: the number of items divided by the capacity.
@@ -102,7 +74,7 @@ void write_planned_resident(protocol::ReplyWriter& reply, uint64_t array_bytes, 
   for (const Fill& fill : kFills) {
     // A page stays untouched with probability (1 - 1/pages)^touches.
     const double touched = -std::expm1(fill.share * touches * std::log1p(-1 / pages));
-    pairs.count(fill.name, static_cast<uint64_t>(touched * static_cast<double>(array_bytes)));
+    pairs.integer(fill.name, static_cast<uint64_t>(touched * static_cast<double>(array_bytes)));
   }
 }
 
@@ -130,57 +102,45 @@ void plan(Context& ctx) {
   PairWriter pairs(ctx.reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
   // The pair "bytes" has the size that BF.INFO will show for the filter.
-  pairs.count("bytes", bytes);
-  pairs.count("bits", bits);
-  pairs.count("hash count", geometry.hash_count);
-  pairs.count("cache lines per lookup", core::bloom::lookup_lines(geometry));
+  pairs.integer("bytes", bytes);
+  pairs.integer("bits", bits);
+  pairs.integer("hash count", geometry.hash_count);
+  pairs.integer("cache lines per lookup", core::bloom::lookup_lines(geometry));
   pairs.number("bits per item", static_cast<double>(bits) / static_cast<double>(capacity));
   pairs.number("error rate of the first layer", layer->error_rate);
   pairs.flag("scaling", parameters.is_scaling());
-  if (is_windowed) pairs.count("generations", layer_count);
+  if (is_windowed) pairs.integer("generations", layer_count);
   // A snapshot, or the base of the append log, stores the arrays verbatim. The disk needs room for
   // two such files, because the old one still exists while the next one is written.
-  pairs.count("disk bytes", 2 * bytes);
+  pairs.integer("disk bytes", 2 * bytes);
   if (is_deletable) {
-    pairs.count("cell bits", geometry.cell_bits);
+    pairs.integer("cell bits", geometry.cell_bits);
     write_planned_residue(ctx.reply, parameters.layout, *layer);
   }
   const auto lines = static_cast<double>(core::bloom::lookup_lines(geometry));
   write_planned_resident(ctx.reply, bits / 8, static_cast<double>(capacity) * lines);
 }
 
-// Writes the ratio between the error rates of successive layers. Writes null if these rates are not
-// a geometric series, or if the filter does not grow.
-void write_tightening(PairWriter& pairs, const FilterParameters& parameters) {
-  constexpr std::string_view kLabel = "tightening ratio";
+// Returns the ratio between the error rates of successive layers. Returns nullopt if these rates
+// are not a geometric series, or if the filter does not grow.
+std::optional<double> constant_tightening(const FilterParameters& parameters) {
   const double ratio = parameters.is_scaling() ? tightening_ratio_of(parameters) : 0;
-  if (ratio == 0) return pairs.null(kLabel);
-  pairs.number(kLabel, ratio);
-}
-
-// Writes how many more items fit before the filter grows or is full, and the size of its next
-// layer.
-void write_room(PairWriter& pairs, const FilterFigures& figures) {
-  const auto count_or_null = [&](std::string_view label, std::optional<uint64_t> value) {
-    value ? pairs.count(label, *value) : pairs.null(label);
-  };
-  count_or_null("items left", figures.items_left);
-  count_or_null("next layer bytes", figures.next_layer_bytes);
+  return ratio == 0 ? std::nullopt : std::optional(ratio);
 }
 
 void write_layer(protocol::ReplyWriter& reply, const LayerFigures& layer, bool is_deletable) {
   reply.map(is_deletable ? 10 : 8);
   PairWriter pairs(reply);
-  pairs.count("capacity", layer.info.capacity);
-  pairs.count("items", layer.info.item_count);
-  pairs.count("bits", layer.info.geometry.bit_count);
-  pairs.count("hash count", layer.info.geometry.hash_count);
-  pairs.count("cache lines per lookup", core::bloom::lookup_lines(layer.info.geometry));
+  pairs.integer("capacity", layer.info.capacity);
+  pairs.integer("items", layer.info.item_count);
+  pairs.integer("bits", layer.info.geometry.bit_count);
+  pairs.integer("hash count", layer.info.geometry.hash_count);
+  pairs.integer("cache lines per lookup", core::bloom::lookup_lines(layer.info.geometry));
   pairs.number("error rate", layer.info.error_rate);
   pairs.number("fill ratio", layer.fill_ratio);
   pairs.number("predicted error rate", layer.info.predicted_error_rate);
   if (!is_deletable) return;
-  pairs.count("cell bits", layer.info.geometry.cell_bits);
+  pairs.integer("cell bits", layer.info.geometry.cell_bits);
   pairs.number("predicted residue", layer.residue);
 }
 
@@ -191,20 +151,20 @@ void write_window(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   reply.map(5);
   PairWriter pairs(reply);
   if (window.counts_items()) {
-    pairs.count("items", window.length);
+    pairs.integer("items", window.length);
   } else {
     pairs.number("seconds", static_cast<double>(window.length) / 1000);
   }
-  pairs.count("generations", window.generations);
+  pairs.integer("generations", window.generations);
   pairs.flag("refresh", window.refreshes);
-  pairs.count("items over capacity", figures.items_over());
+  pairs.integer("items over capacity", figures.items_over());
   reply.bulk("alive");
   reply.array(figures.generations.size());
   for (const GenerationFigures& generation : figures.generations) {
     reply.map(3);
-    pairs.count("start", static_cast<uint64_t>(generation.start));
-    pairs.count("items", generation.item_count);
-    pairs.count("layers", generation.layer_count);
+    pairs.integer("start", static_cast<uint64_t>(generation.start));
+    pairs.integer("items", generation.item_count);
+    pairs.integer("layers", generation.layer_count);
   }
 }
 
@@ -216,31 +176,29 @@ void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   reply.map(17 + size_t{is_estimated} + size_t{is_windowed} + (figures.is_deletable() ? 2 : 0));
   PairWriter pairs(reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
-  pairs.count("bytes", figures.size_bytes);
-  pairs.count("bits", figures.bit_count());
-  pairs.count("hash count", newest.hash_count);
-  pairs.count("cache lines per lookup", core::bloom::lookup_lines(newest));
-  pairs.count("items", figures.item_count);
+  pairs.integer("bytes", figures.size_bytes);
+  pairs.integer("bits", figures.bit_count());
+  pairs.integer("hash count", newest.hash_count);
+  pairs.integer("cache lines per lookup", core::bloom::lookup_lines(newest));
+  pairs.integer("items", figures.item_count);
   // Only unions of filters have an estimated item count.
   if (is_estimated) pairs.flag("items are estimated", true);
-  pairs.count("capacity", figures.capacity);
+  pairs.integer("capacity", figures.capacity);
   pairs.number("fill ratio", figures.fill_ratio());
   pairs.number("predicted error rate", figures.predicted_error_rate);
-  pairs.count("estimated cardinality",
-              static_cast<uint64_t>(std::llround(figures.estimated_cardinality())));
+  pairs.integer("estimated cardinality",
+                static_cast<uint64_t>(std::llround(figures.estimated_cardinality())));
   pairs.number("error rate", parameters.error_rate);
-  write_tightening(pairs, parameters);
-  if (parameters.is_scaling()) {
-    pairs.count("expansion", parameters.expansion);
-  } else {
-    pairs.null("expansion");
-  }
-  write_room(pairs, figures);
+  pairs.number("tightening ratio", constant_tightening(parameters));
+  pairs.integer("expansion", parameters.is_scaling() ? std::optional<uint64_t>(parameters.expansion)
+                                                     : std::nullopt);
+  pairs.integer("items left", figures.items_left);
+  pairs.integer("next layer bytes", figures.next_layer_bytes);
   if (figures.is_deletable()) {
-    pairs.count("cell bits", newest.cell_bits);
+    pairs.integer("cell bits", newest.cell_bits);
     pairs.number("predicted residue", figures.residue());
   }
-  pairs.count("reserved capacity", parameters.capacity);
+  pairs.integer("reserved capacity", parameters.capacity);
   reply.bulk("layers");
   reply.array(figures.layers.size());
   for (const LayerFigures& layer : figures.layers) {

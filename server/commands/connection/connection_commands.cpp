@@ -11,6 +11,7 @@
 #include "server/commands/connection/client_name.h"
 #include "server/commands/families.h"
 #include "server/commands/keys/database_index.h"
+#include "server/commands/pair_writer.h"
 #include "server/commands/server/module_list.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
@@ -197,24 +198,16 @@ void hello(Context& ctx) {
   }
   const std::string zone = ctx.config().text(OptionId::kAvailabilityZone);
   ctx.reply.map(zone.empty() ? 7 : 8);
-  ctx.reply.bulk("server");
-  ctx.reply.bulk("redis");
-  ctx.reply.bulk("version");
-  ctx.reply.bulk(kCompatibleRedisVersion);
-  ctx.reply.bulk("proto");
-  ctx.reply.integer(static_cast<int64_t>(protocol::RespVersion{session.client->resp}));
-  ctx.reply.bulk("id");
-  ctx.reply.integer(static_cast<int64_t>(session.client->id));
-  ctx.reply.bulk("mode");
-  ctx.reply.bulk(ctx.environment.state.is_in_cluster() ? "cluster" : "standalone");
-  ctx.reply.bulk("role");
-  ctx.reply.bulk(ctx.environment.state.is_replica ? "replica" : "master");
+  PairWriter pairs(ctx.reply);
+  pairs.text("server", "redis");
+  pairs.text("version", kCompatibleRedisVersion);
+  pairs.integer("proto", static_cast<int64_t>(protocol::RespVersion{session.client->resp}));
+  pairs.integer("id", session.client->id);
+  pairs.text("mode", ctx.environment.state.is_in_cluster() ? "cluster" : "standalone");
+  pairs.text("role", ctx.environment.state.is_replica ? "replica" : "master");
   // As in Valkey 8.1, HELLO reports this server's availability zone, because some clients prefer
   // replicas in their own zone.
-  if (!zone.empty()) {
-    ctx.reply.bulk("availability_zone");
-    ctx.reply.bulk(zone);
-  }
+  if (!zone.empty()) pairs.text("availability_zone", zone);
   ctx.reply.bulk("modules");
   write_module_list(ctx.reply);
 }

@@ -14,6 +14,7 @@
 #include "server/commands/bloom/filter_figures.h"
 #include "server/commands/families.h"
 #include "server/commands/keys/scan_arguments.h"
+#include "server/commands/pair_writer.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/own_keys.h"
 
@@ -55,59 +56,40 @@ FilterLine line_of(const Entry& entry) {
   return line;
 }
 
-// LineWriter writes the fields of one filter, with the labels of BF.STATS.
-class LineWriter {
- public:
-  explicit LineWriter(protocol::ReplyWriter& reply) : reply_(reply) {}
+std::string_view kind_of(const core::bloom::FilterParameters& parameters) {
+  if (parameters.window.is_set()) return "windowed";
+  return core::bloom::layout_row(parameters.layout).clears_bits ? "deletable" : "plain";
+}
 
-  void write(const FilterLine& line, int64_t now_ms) {
-    const core::bloom::FilterParameters& parameters = line.parameters;
-    reply_.map(14 + size_t{parameters.window.is_set()});
-    text("key", line.key);
-    text("layout", core::bloom::layout_name(parameters.layout));
-    count("items", line.items);
-    count("capacity", line.capacity);
-    number("fill ratio", line.fill_ratio);
-    number("predicted error rate", line.predicted_error_rate);
-    count("bytes", line.size_bytes);
-    count("layers", line.layers);
-    text("kind", kind_of(parameters));
-    number("error rate", parameters.error_rate);
-    count("reserved capacity", parameters.capacity);
-    count("items left", line.items_left);
-    count("next layer bytes", line.next_layer_bytes);
-    if (parameters.window.is_set()) write_window(parameters.window);
-    std::optional<uint64_t> left_ms;
-    if (line.expires_at_ms) {
-      left_ms = static_cast<uint64_t>(std::max<int64_t>(0, *line.expires_at_ms - now_ms));
-    }
-    count("ttl", left_ms);
+// Writes the fields of one filter, with the labels of BF.STATS.
+void write_line(protocol::ReplyWriter& reply, const FilterLine& line, int64_t now_ms) {
+  const core::bloom::FilterParameters& parameters = line.parameters;
+  const core::bloom::WindowSettings& window = parameters.window;
+  reply.map(14 + size_t{window.is_set()});
+  PairWriter pairs(reply);
+  pairs.text("key", line.key);
+  pairs.text("layout", core::bloom::layout_name(parameters.layout));
+  pairs.integer("items", line.items);
+  pairs.integer("capacity", line.capacity);
+  pairs.number("fill ratio", line.fill_ratio);
+  pairs.number("predicted error rate", line.predicted_error_rate);
+  pairs.integer("bytes", line.size_bytes);
+  pairs.integer("layers", line.layers);
+  pairs.text("kind", kind_of(parameters));
+  pairs.number("error rate", parameters.error_rate);
+  pairs.integer("reserved capacity", parameters.capacity);
+  pairs.integer("items left", line.items_left);
+  pairs.integer("next layer bytes", line.next_layer_bytes);
+  if (window.is_set() && window.counts_items()) pairs.integer("window items", window.length);
+  if (window.is_set() && !window.counts_items()) {
+    pairs.number("window seconds", static_cast<double>(window.length) / 1000);
   }
-
- private:
-  void text(std::string_view label, std::string_view value) {
-    reply_.bulk(label);
-    reply_.bulk(value);
+  std::optional<uint64_t> left_ms;
+  if (line.expires_at_ms) {
+    left_ms = static_cast<uint64_t>(std::max<int64_t>(0, *line.expires_at_ms - now_ms));
   }
-  void count(std::string_view label, std::optional<uint64_t> value) {
-    reply_.bulk(label);
-    value ? reply_.integer(static_cast<int64_t>(*value)) : reply_.null();
-  }
-  void number(std::string_view label, double value) {
-    reply_.bulk(label);
-    reply_.shortest_number(value);
-  }
-  void write_window(const core::bloom::WindowSettings& window) {
-    if (window.counts_items()) return count("window items", window.length);
-    number("window seconds", static_cast<double>(window.length) / 1000);
-  }
-  static std::string_view kind_of(const core::bloom::FilterParameters& parameters) {
-    if (parameters.window.is_set()) return "windowed";
-    return core::bloom::layout_row(parameters.layout).clears_bits ? "deletable" : "plain";
-  }
-
-  protocol::ReplyWriter& reply_;
-};
+  pairs.integer("ttl", left_ms);
+}
 
 /* BF.SCAN cursor [MATCH pattern] [COUNT count] */
 void filter_scan(Context& ctx) {
@@ -126,8 +108,7 @@ void filter_scan(Context& ctx) {
   ctx.reply.array(2);
   ctx.reply.bulk(fmt::format("{}", next));
   ctx.reply.array(lines.size());
-  LineWriter writer(ctx.reply);
-  for (const FilterLine& line : lines) writer.write(line, ctx.now_ms);
+  for (const FilterLine& line : lines) write_line(ctx.reply, line, ctx.now_ms);
 }
 
 const Command kFilterScanRows[] = {

@@ -11,6 +11,7 @@
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/permit_clock.h"
 #include "server/cluster/router.h"
+#include "server/commands/pair_writer.h"
 #include "server/commands/replication/replica_role.h"
 #include "server/dispatch/context.h"
 
@@ -82,11 +83,6 @@ bool is_readable(const View& view, const Shard& shard, const std::string& id) {
   return id != shard.leader && shard.is_insync(id) && view.is_alive(id);
 }
 
-void write_hostname(Context& ctx, const Node& node) {
-  ctx.reply.bulk("hostname");
-  ctx.reply.bulk(node.hostname);
-}
-
 void write_node_of_slots(Context& ctx, const Node& node) {
   const Endpoint endpoint = endpoint_of(ctx, node);
   const cluster::EndpointType type = endpoint_type(ctx);
@@ -101,11 +97,9 @@ void write_node_of_slots(Context& ctx, const Node& node) {
   const bool has_ip = type != cluster::EndpointType::kIp;
   const bool has_hostname = type != cluster::EndpointType::kHostname && !node.hostname.empty();
   ctx.reply.map((has_ip ? 1U : 0U) + (has_hostname ? 1U : 0U));
-  if (has_ip) {
-    ctx.reply.bulk("ip");
-    ctx.reply.bulk(endpoint.host);
-  }
-  if (has_hostname) write_hostname(ctx, node);
+  PairWriter pairs(ctx.reply);
+  if (has_ip) pairs.text("ip", endpoint.host);
+  if (has_hostname) pairs.text("hostname", node.hostname);
 }
 
 // Returns the offset up to which the node has received its shard's stream, as far as this server
@@ -125,26 +119,17 @@ void write_node_of_shard(Context& ctx, const Shard& shard, const Node& node) {
   const Endpoint endpoint = endpoint_of(ctx, node);
   const bool has_both_ports = !view.is_emulated() && node.port != 0 && node.tls_port != 0;
   ctx.reply.map(7U + (has_both_ports ? 1U : 0U) + (node.hostname.empty() ? 0U : 1U));
-  ctx.reply.bulk("id");
-  ctx.reply.bulk(node.id);
-  ctx.reply.bulk("port");
-  ctx.reply.integer(has_both_ports ? node.port : endpoint.port);
-  if (has_both_ports) {
-    ctx.reply.bulk("tls-port");
-    ctx.reply.integer(node.tls_port);
-  }
-  ctx.reply.bulk("ip");
-  ctx.reply.bulk(endpoint.host);
-  ctx.reply.bulk("endpoint");
-  ctx.reply.bulk(preferred_host(ctx, endpoint, node));
-  if (!node.hostname.empty()) write_hostname(ctx, node);
-  ctx.reply.bulk("role");
-  ctx.reply.bulk(node.id == shard.leader ? "master" : "replica");
-  ctx.reply.bulk("replication-offset");
-  ctx.reply.integer(view.is_emulated() ? 0 : offset_of(ctx, shard, node));
-  ctx.reply.bulk("health");
+  PairWriter pairs(ctx.reply);
+  pairs.text("id", node.id);
+  pairs.integer("port", has_both_ports ? node.port : endpoint.port);
+  if (has_both_ports) pairs.integer("tls-port", node.tls_port);
+  pairs.text("ip", endpoint.host);
+  pairs.text("endpoint", preferred_host(ctx, endpoint, node));
+  if (!node.hostname.empty()) pairs.text("hostname", node.hostname);
+  pairs.text("role", node.id == shard.leader ? "master" : "replica");
+  pairs.integer("replication-offset", view.is_emulated() ? 0 : offset_of(ctx, shard, node));
   const bool is_whole = node.id == shard.leader || shard.is_insync(node.id);
-  ctx.reply.bulk(!view.is_alive(node.id) ? "fail" : is_whole ? "online" : "loading");
+  pairs.text("health", !view.is_alive(node.id) ? "fail" : is_whole ? "online" : "loading");
 }
 
 struct RangeOwner {

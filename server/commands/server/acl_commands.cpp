@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/commands/families.h"
+#include "server/commands/pair_writer.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/permissions.h"
@@ -132,12 +133,10 @@ void acl_genpass(Context& ctx) {
 }
 
 void write_selector(const acl::Selector& selector, protocol::ReplyWriter& reply) {
-  reply.bulk("commands");
-  reply.bulk(selector.commands().text());
-  reply.bulk("keys");
-  reply.bulk(selector.key_text());
-  reply.bulk("channels");
-  reply.bulk(selector.channel_text());
+  PairWriter pairs(reply);
+  pairs.text("commands", selector.commands().text());
+  pairs.text("keys", selector.key_text());
+  pairs.text("channels", selector.channel_text());
 }
 
 /* ACL GETUSER username */
@@ -230,29 +229,21 @@ void acl_log(Context& ctx) {
   const auto entries = log.newest(static_cast<size_t>(count));
   ctx.reply.array(entries.size());
   for (const acl::AccessLog::Entry& entry : entries) {
-    ctx.reply.map(10);
-    ctx.reply.bulk("count");
-    ctx.reply.integer(static_cast<int64_t>(entry.count));
-    ctx.reply.bulk("reason");
-    ctx.reply.bulk(acl::reason_name(entry.denied.reason));
-    ctx.reply.bulk("context");
-    ctx.reply.bulk(entry.denied.in_transaction ? "multi" : "toplevel");
-    ctx.reply.bulk("object");
-    ctx.reply.bulk(entry.denied.object);
-    ctx.reply.bulk("username");
-    ctx.reply.bulk(entry.denied.user);
-    ctx.reply.bulk("age-seconds");
     const int64_t age_ms = std::max<int64_t>(ctx.now_ms - entry.last_ms, 0);
-    ctx.reply.number(static_cast<double>(age_ms) / 1000);
-    ctx.reply.bulk("client-info");
-    ctx.reply.bulk(std::string_view(entry.denied.client).substr(0, entry.denied.client.find('\n')));
+    const std::string_view client = entry.denied.client;
+    ctx.reply.map(10);
+    PairWriter pairs(ctx.reply);
+    pairs.integer("count", entry.count);
+    pairs.text("reason", acl::reason_name(entry.denied.reason));
+    pairs.text("context", entry.denied.in_transaction ? "multi" : "toplevel");
+    pairs.text("object", entry.denied.object);
+    pairs.text("username", entry.denied.user);
+    pairs.redis_number("age-seconds", static_cast<double>(age_ms) / 1000);
+    pairs.text("client-info", client.substr(0, client.find('\n')));
     // Redis' ACL LOG has the following three fields since version 7.2.
-    ctx.reply.bulk("entry-id");
-    ctx.reply.integer(static_cast<int64_t>(entry.id));
-    ctx.reply.bulk("timestamp-created");
-    ctx.reply.integer(entry.first_ms);
-    ctx.reply.bulk("timestamp-last-updated");
-    ctx.reply.integer(entry.last_ms);
+    pairs.integer("entry-id", entry.id);
+    pairs.integer("timestamp-created", entry.first_ms);
+    pairs.integer("timestamp-last-updated", entry.last_ms);
   }
 }
 

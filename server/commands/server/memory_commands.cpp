@@ -14,6 +14,7 @@
 #include "server/base/process/allocator.h"
 #include "server/base/process/memory_monitor.h"
 #include "server/commands/families.h"
+#include "server/commands/pair_writer.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/durability/durability.h"
@@ -136,99 +137,82 @@ MemoryFigures measure(const Context& ctx) {
   return figures;
 }
 
-// StatsWriter writes pairs of a name and a number.
-class StatsWriter {
- public:
-  explicit StatsWriter(protocol::ReplyWriter& reply) : reply_(reply) {}
-  void bytes(std::string_view name, uint64_t value) {
-    reply_.bulk(name);
-    reply_.integer(static_cast<int64_t>(value));
-  }
-  void signed_bytes(std::string_view name, int64_t value) {
-    reply_.bulk(name);
-    reply_.integer(value);
-  }
-  // The overhead of slots is 0, because there are no data structures per slot.
-  void database(const MemoryFigures::DatabaseBytes& database) {
-    reply_.bulk(fmt::format("db.{}", database.index));
-    reply_.map(3);
-    bytes("overhead.hashtable.main", database.tables);
-    bytes("overhead.hashtable.expires", database.expiries);
-    bytes("overhead.hashtable.slot-to-keys", 0);
-  }
-  void ratio(std::string_view name, double value) {
-    reply_.bulk(name);
-    reply_.number(value);
-  }
-
- private:
-  protocol::ReplyWriter& reply_;
-};
-
-void write_totals(StatsWriter& stats, const MemoryFigures& figures) {
-  stats.bytes("peak.allocated", figures.peak_bytes);
-  stats.bytes("total.allocated", figures.used_bytes);
-  stats.bytes("startup.allocated", figures.startup_bytes);
-  stats.bytes("replication.backlog", figures.backlog_bytes);
-  stats.bytes("clients.slaves", figures.replica_bytes);
-  stats.bytes("clients.normal", figures.client_bytes);
-  stats.bytes("cluster.links", 0);
-  stats.bytes("aof.buffer", figures.log_bytes);
-  stats.bytes("lua.caches", 0);
-  stats.bytes("functions.caches", 0);
-  for (const auto& database : figures.databases) stats.database(database);
-  stats.bytes("overhead.total", figures.overhead_bytes());
-  stats.bytes("keys.count", figures.key_count);
-  stats.bytes("keys.bytes-per-key",
-              figures.key_count == 0 ? 0 : figures.grown_bytes() / figures.key_count);
-  stats.bytes("dataset.bytes", figures.dataset_bytes());
-  stats.ratio("dataset.percentage", 100 * ratio_of(figures.dataset_bytes(), figures.grown_bytes()));
-  stats.ratio("peak.percentage", 100 * ratio_of(figures.used_bytes, figures.peak_bytes));
+// The overhead of slots is 0, because there are no data structures per slot.
+void write_database(protocol::ReplyWriter& reply, const MemoryFigures::DatabaseBytes& database) {
+  reply.bulk(fmt::format("db.{}", database.index));
+  reply.map(3);
+  PairWriter pairs(reply);
+  pairs.integer("overhead.hashtable.main", database.tables);
+  pairs.integer("overhead.hashtable.expires", database.expiries);
+  pairs.integer("overhead.hashtable.slot-to-keys", 0);
 }
 
-void write_fragmentation(StatsWriter& stats, const MemoryFigures& figures) {
+void write_totals(protocol::ReplyWriter& reply, PairWriter& stats, const MemoryFigures& figures) {
+  stats.integer("peak.allocated", figures.peak_bytes);
+  stats.integer("total.allocated", figures.used_bytes);
+  stats.integer("startup.allocated", figures.startup_bytes);
+  stats.integer("replication.backlog", figures.backlog_bytes);
+  stats.integer("clients.slaves", figures.replica_bytes);
+  stats.integer("clients.normal", figures.client_bytes);
+  stats.integer("cluster.links", 0);
+  stats.integer("aof.buffer", figures.log_bytes);
+  stats.integer("lua.caches", 0);
+  stats.integer("functions.caches", 0);
+  for (const auto& database : figures.databases) write_database(reply, database);
+  stats.integer("overhead.total", figures.overhead_bytes());
+  stats.integer("keys.count", figures.key_count);
+  stats.integer("keys.bytes-per-key",
+                figures.key_count == 0 ? 0 : figures.grown_bytes() / figures.key_count);
+  stats.integer("dataset.bytes", figures.dataset_bytes());
+  stats.redis_number("dataset.percentage",
+                     100 * ratio_of(figures.dataset_bytes(), figures.grown_bytes()));
+  stats.redis_number("peak.percentage", 100 * ratio_of(figures.used_bytes, figures.peak_bytes));
+}
+
+void write_fragmentation(PairWriter& stats, const MemoryFigures& figures) {
   const AllocatorFigures& allocator = figures.allocator;
-  stats.bytes("allocator.allocated", allocator.allocated_bytes);
-  stats.bytes("allocator.active", allocator.active_bytes);
-  stats.bytes("allocator.resident", allocator.resident_bytes);
-  stats.ratio("allocator-fragmentation.ratio",
-              ratio_of(allocator.active_bytes, allocator.allocated_bytes));
-  stats.signed_bytes("allocator-fragmentation.bytes",
-                     difference(allocator.active_bytes, allocator.allocated_bytes));
-  stats.ratio("allocator-rss.ratio", ratio_of(allocator.resident_bytes, allocator.active_bytes));
-  stats.signed_bytes("allocator-rss.bytes",
-                     difference(allocator.resident_bytes, allocator.active_bytes));
-  stats.ratio("rss-overhead.ratio",
-              ratio_of(figures.resident.total_bytes, allocator.resident_bytes));
-  stats.signed_bytes("rss-overhead.bytes",
-                     difference(figures.resident.total_bytes, allocator.resident_bytes));
-  stats.ratio("fragmentation", ratio_of(figures.resident.total_bytes, figures.used_bytes));
-  stats.signed_bytes("fragmentation.bytes",
-                     difference(figures.resident.total_bytes, figures.used_bytes));
+  stats.integer("allocator.allocated", allocator.allocated_bytes);
+  stats.integer("allocator.active", allocator.active_bytes);
+  stats.integer("allocator.resident", allocator.resident_bytes);
+  stats.redis_number("allocator-fragmentation.ratio",
+                     ratio_of(allocator.active_bytes, allocator.allocated_bytes));
+  stats.integer("allocator-fragmentation.bytes",
+                difference(allocator.active_bytes, allocator.allocated_bytes));
+  stats.redis_number("allocator-rss.ratio",
+                     ratio_of(allocator.resident_bytes, allocator.active_bytes));
+  stats.integer("allocator-rss.bytes",
+                difference(allocator.resident_bytes, allocator.active_bytes));
+  stats.redis_number("rss-overhead.ratio",
+                     ratio_of(figures.resident.total_bytes, allocator.resident_bytes));
+  stats.integer("rss-overhead.bytes",
+                difference(figures.resident.total_bytes, allocator.resident_bytes));
+  stats.redis_number("fragmentation", ratio_of(figures.resident.total_bytes, figures.used_bytes));
+  stats.integer("fragmentation.bytes",
+                difference(figures.resident.total_bytes, figures.used_bytes));
 }
 
 // Writes the components of total.allocated and of process.resident. The values heap.allocated,
 // filters.reserved, filters.kept-for-child and buffers.mapped, minus lazyfree.pending, add up to
 // total.allocated. The resident bytes of the heap, filters, buffers, files, stacks and static
 // variables add up to process.resident. filters.huge-pages is a part of filters.resident.
-void write_parts(StatsWriter& stats, const MemoryFigures& figures) {
-  stats.bytes("heap.allocated", figures.parts.heap_bytes);
-  stats.bytes("filters.reserved", figures.parts.array_bytes);
-  stats.bytes("filters.kept-for-child", figures.parts.kept_array_bytes);
-  stats.bytes("buffers.mapped", figures.parts.buffer_bytes);
-  stats.bytes("lazyfree.pending", figures.parts.pending_bytes);
-  stats.bytes("filters.resident", figures.resident_array_bytes);
-  stats.bytes("filters.huge-pages", core::bloom::huge_array_bytes());
-  stats.bytes("files.resident", figures.resident.file_bytes);
-  stats.bytes("process.resident", figures.resident.total_bytes);
+void write_parts(PairWriter& stats, const MemoryFigures& figures) {
+  stats.integer("heap.allocated", figures.parts.heap_bytes);
+  stats.integer("filters.reserved", figures.parts.array_bytes);
+  stats.integer("filters.kept-for-child", figures.parts.kept_array_bytes);
+  stats.integer("buffers.mapped", figures.parts.buffer_bytes);
+  stats.integer("lazyfree.pending", figures.parts.pending_bytes);
+  stats.integer("filters.resident", figures.resident_array_bytes);
+  stats.integer("filters.huge-pages", core::bloom::huge_array_bytes());
+  stats.integer("files.resident", figures.resident.file_bytes);
+  stats.integer("process.resident", figures.resident.total_bytes);
 }
 
 /* MEMORY STATS */
 void memory_stats(Context& ctx) {
   const MemoryFigures figures = measure(ctx);
   ctx.reply.map(36 + figures.databases.size());
-  StatsWriter stats(ctx.reply);
-  write_totals(stats, figures);
+  PairWriter stats(ctx.reply);
+  write_totals(ctx.reply, stats, figures);
   write_fragmentation(stats, figures);
   write_parts(stats, figures);
 }

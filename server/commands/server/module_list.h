@@ -6,18 +6,17 @@
 
 #include "protocol/reply_writer.h"
 #include "server/base/process/compatibility.h"
+#include "server/commands/pair_writer.h"
 
 namespace server {
 
 inline void write_module_list(protocol::ReplyWriter& reply) {
   reply.array(1);
   reply.map(4);
-  reply.bulk("name");
-  reply.bulk("bf");
-  reply.bulk("ver");
-  reply.integer(kCompatibleModuleVersion);
-  reply.bulk("path");
-  reply.bulk("");
+  PairWriter pairs(reply);
+  pairs.text("name", "bf");
+  pairs.integer("ver", kCompatibleModuleVersion);
+  pairs.text("path", "");
   reply.bulk("args");
   reply.array(0);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "server/commands/families.h"
+#include "server/commands/pair_writer.h"
 #include "server/dispatch/context.h"
 
 namespace server {
@@ -77,10 +78,9 @@ void function_stats(Context& ctx) {
   ctx.reply.map(1);
   ctx.reply.bulk("LUA");
   ctx.reply.map(2);
-  ctx.reply.bulk("libraries_count");
-  ctx.reply.integer(0);
-  ctx.reply.bulk("functions_count");
-  ctx.reply.integer(0);
+  PairWriter pairs(ctx.reply);
+  pairs.integer("libraries_count", 0);
+  pairs.integer("functions_count", 0);
 }
 
 constexpr Command kFunctionSubcommands[] = {
