@@ -244,53 +244,42 @@ void mexists(Context& ctx) {
   for (const bool answer : answers) ctx.reply.boolean(answer);
 }
 
-enum class InfoField : uint8_t { kCapacity, kSize, kFilters, kItems, kExpansion };
-
-struct InfoName {
-  std::string_view word;   // argument of BF.INFO that selects this field
-  std::string_view label;  // name of the field in the reply
-  InfoField field;
+struct InfoField {
+  std::string_view word;                      // argument of BF.INFO that selects this field
+  std::string_view label;                     // name of the field in the reply
+  uint64_t (ScalableFilter::*value)() const;  // null for the expansion, which may be a null
 };
 
 // The order of the fields is that of RedisBloom's reply, because some clients read fields by
 // position.
-constexpr InfoName kInfoNames[] = {
-    {"CAPACITY", "Capacity", InfoField::kCapacity},
-    {"SIZE", "Size", InfoField::kSize},
-    {"FILTERS", "Number of filters", InfoField::kFilters},
-    {"ITEMS", "Number of items inserted", InfoField::kItems},
-    {"EXPANSION", "Expansion rate", InfoField::kExpansion},
+constexpr InfoField kInfoFields[] = {
+    {"CAPACITY", "Capacity", &ScalableFilter::capacity},
+    {"SIZE", "Size", &ScalableFilter::size_bytes},
+    {"FILTERS", "Number of filters", &ScalableFilter::layer_count},
+    {"ITEMS", "Number of items inserted", &ScalableFilter::item_count},
+    {"EXPANSION", "Expansion rate", nullptr},
 };
 
-void reply_info_value(protocol::ReplyWriter& reply, const ScalableFilter& filter, InfoField field) {
-  switch (field) {
-    case InfoField::kCapacity:
-      return reply.integer(static_cast<int64_t>(filter.capacity()));
-    case InfoField::kSize:
-      return reply.integer(static_cast<int64_t>(filter.size_bytes()));
-    case InfoField::kFilters:
-      return reply.integer(static_cast<int64_t>(filter.layer_count()));
-    case InfoField::kItems:
-      return reply.integer(static_cast<int64_t>(filter.item_count()));
-    case InfoField::kExpansion:
-      return filter.is_scaling() ? reply.integer(filter.parameters().expansion) : reply.null();
-  }
+void reply_info_value(protocol::ReplyWriter& reply, const ScalableFilter& filter,
+                      const InfoField& field) {
+  if (field.value != nullptr) return reply.integer(static_cast<int64_t>((filter.*field.value)()));
+  filter.is_scaling() ? reply.integer(filter.parameters().expansion) : reply.null();
 }
 
 void reply_info_field(Context& ctx, const ScalableFilter& filter, std::string_view word) {
-  const auto* name = std::ranges::find_if(kInfoNames, [&](const InfoName& candidate) {
+  const auto* field = std::ranges::find_if(kInfoFields, [&](const InfoField& candidate) {
     return protocol::equals_ignore_case(candidate.word, word);
   });
-  if (name == std::end(kInfoNames)) return ctx.reply.error("Invalid information value");
+  if (field == std::end(kInfoFields)) return ctx.reply.error("Invalid information value");
   // BF.INFO with a field name replies with a map of one pair in RESP3. In RESP2 the reply is an
   // array with only the value.
   if (ctx.reply.version() == protocol::RespVersion::kResp3) {
     ctx.reply.map(1);
-    ctx.reply.simple(name->label);
+    ctx.reply.simple(field->label);
   } else {
     ctx.reply.array(1);
   }
-  reply_info_value(ctx.reply, filter, name->field);
+  reply_info_value(ctx.reply, filter, *field);
 }
 
 /* BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION] */
@@ -305,10 +294,10 @@ void info(Context& ctx) {
   if (*found == nullptr) return ctx.reply.error(kFilterNotFound);
   const ScalableFilter& filter = **found;
   if (ctx.args.size() == 3) return reply_info_field(ctx, filter, ctx.args[2]);
-  ctx.reply.map(std::size(kInfoNames));
-  for (const InfoName& name : kInfoNames) {
-    ctx.reply.simple(name.label);
-    reply_info_value(ctx.reply, filter, name.field);
+  ctx.reply.map(std::size(kInfoFields));
+  for (const InfoField& field : kInfoFields) {
+    ctx.reply.simple(field.label);
+    reply_info_value(ctx.reply, filter, field);
   }
 }
 

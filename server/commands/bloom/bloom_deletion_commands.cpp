@@ -24,15 +24,8 @@ constexpr std::string_view kNotDeletable =
     "ERR items cannot be deleted from this filter, which was not reserved DELETABLE";
 
 int64_t answer_of(Removal removal) {
-  switch (removal) {
-    case Removal::kGone:
-      return 1;
-    case Removal::kAbsent:
-      return 0;
-    case Removal::kStays:
-      return -1;
-  }
-  return 0;
+  if (removal == Removal::kGone) return 1;
+  return removal == Removal::kAbsent ? 0 : -1;
 }
 
 /* BF.DEL key item [item ...] */

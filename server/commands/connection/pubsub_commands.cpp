@@ -22,23 +22,6 @@ namespace {
 
 using enum SubscriptionKind;
 
-struct ChannelWords {
-  std::string_view subscribed;
-  std::string_view unsubscribed;
-};
-
-ChannelWords words_of(SubscriptionKind kind) {
-  switch (kind) {
-    case kChannel:
-      return {"subscribe", "unsubscribe"};
-    case kPattern:
-      return {"psubscribe", "punsubscribe"};
-    case kShardChannel:
-      return {"ssubscribe", "sunsubscribe"};
-  }
-  return {};
-}
-
 // Returns the number of the client's subscriptions for a reply. Shard channels are counted
 // separately. Channels and patterns are counted together.
 int64_t published_count(const Subscriptions& subscriptions, SubscriptionKind kind) {
@@ -89,7 +72,7 @@ void subscribe(Context& ctx, SubscriptionKind kind) {
       session.subscriptions.add(kind, name, serial);
     }
     ctx.reply.push(3);
-    ctx.reply.bulk(words_of(kind).subscribed);
+    ctx.reply.bulk(ctx.command->row->name);
     ctx.reply.bulk(name);
     ctx.reply.integer(published_count(session.subscriptions, kind));
   }
@@ -100,7 +83,7 @@ void unsubscribe(Context& ctx, SubscriptionKind kind) {
   Subscriptions& subscriptions = ctx.session.subscriptions;
   const auto answer = [&](std::optional<std::string_view> name) {
     ctx.reply.push(3);
-    ctx.reply.bulk(words_of(kind).unsubscribed);
+    ctx.reply.bulk(ctx.command->row->name);
     name ? ctx.reply.bulk(*name) : ctx.reply.null();
     ctx.reply.integer(published_count(subscriptions, kind));
   };

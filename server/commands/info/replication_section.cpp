@@ -6,8 +6,8 @@
 #include "server/base/config/config.h"
 #include "server/commands/info/section.h"
 #include "server/commands/services.h"
-#include "server/replication/leader/leader.h"
 #include "server/replication/failover.h"
+#include "server/replication/leader/leader.h"
 #include "server/replication/replica_controller.h"
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"
@@ -17,17 +17,8 @@ namespace {
 
 // Returns Redis' name for the state. As in Redis, a replica that is loading its snapshot is online.
 std::string_view state_name(ReplicaState state) {
-  switch (state) {
-    case ReplicaState::kWaits:
-    case ReplicaState::kSnapshot:
-      return "wait_bgsave";
-    case ReplicaState::kFile:
-      return "send_bulk";
-    case ReplicaState::kAwaitsAck:
-    case ReplicaState::kOnline:
-      return "online";
-  }
-  return "";
+  if (state == ReplicaState::kWaits || state == ReplicaState::kSnapshot) return "wait_bgsave";
+  return state == ReplicaState::kFile ? "send_bulk" : "online";
 }
 
 void write_replicas(const Source& source, Lines& lines) {

@@ -36,20 +36,6 @@ std::string operating_system() {
   return fmt::format("{} {} {}", name.sysname, name.release, name.machine);
 }
 
-std::string_view supervisor_name(Supervised supervised) {
-  switch (supervised) {
-    case Supervised::kUpstart:
-      return "upstart";
-    case Supervised::kSystemd:
-      return "systemd";
-    case Supervised::kAuto:
-      return "unknown";
-    case Supervised::kNo:
-      return "no";
-  }
-  return "no";
-}
-
 std::string seconds_text(const timeval& time) {
   return fmt::format("{}.{:06}", time.tv_sec, time.tv_usec);
 }
@@ -81,7 +67,8 @@ void write_server(const Source& source, Lines& lines) {
   lines.field("gcc_version",
               fmt::format("{}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__));
   lines.field("process_id", getpid());
-  lines.field("process_supervised", supervisor_name(RunOptions(services.config).supervised()));
+  const std::string supervised = services.config.text(OptionId::kSupervised);
+  lines.field("process_supervised", supervised == "auto" ? "unknown" : supervised);
   lines.field("run_id", facts.run_id);
   // As in Redis, tcp_port is the port that Sentinel and failover tools connect to.
   const int64_t port = services.config.port();

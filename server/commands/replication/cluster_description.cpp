@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -146,19 +147,10 @@ std::vector<RangeOwner> ranges_of(const View& view) {
   return ranges;
 }
 
-std::string_view topology_state(const View& view) {
-  switch (view.fault()) {
-    case cluster::TopologyFault::kNone:
-      break;
-    case cluster::TopologyFault::kAbsent:
-      return "absent";
-    case cluster::TopologyFault::kOlder:
-      return "older";
-    case cluster::TopologyFault::kInvalid:
-      return "invalid";
-  }
-  return "ok";
-}
+// The states of the topology, in the order of TopologyFault.
+constexpr std::string_view kTopologyStates[] = {"ok", "absent", "older", "invalid"};
+static_assert(std::size(kTopologyStates) ==
+              static_cast<size_t>(cluster::TopologyFault::kInvalid) + 1);
 
 }  // namespace
 
@@ -256,7 +248,8 @@ std::string cluster_info_text(const View& view, const cluster::ClusterState& sta
     const int64_t left_us = state.permit_until_us() - cluster::permit_clock_us();
     text += fmt::format("cluster_permit_ms:{}\r\ncluster_etcd:{}\r\n",
                         std::max<int64_t>(0, left_us / 1000), state.etcd_is_up() ? "up" : "down");
-    text += fmt::format("cluster_topology:{}\r\n", topology_state(view));
+    text +=
+        fmt::format("cluster_topology:{}\r\n", kTopologyStates[static_cast<size_t>(view.fault())]);
     const Shard* const shard = view.own_shard();
     field("cluster_members", shard == nullptr ? 0 : shard->members.size());
     field("cluster_members_in_sync", shard == nullptr ? 0 : shard->insync.size());

@@ -2,8 +2,10 @@
 //
 // REPLICAOF and SLAVEOF choose the leader of this server. FAILOVER hands the leader's role to a
 // replica.
+#include <iterator>
 #include <mutex>
 #include <span>
+#include <string_view>
 
 #include "server/base/config/host.h"
 #include "server/commands/families.h"
@@ -17,23 +19,10 @@
 namespace server {
 namespace {
 
-std::string_view state_name(ReplicaLinkState state) {
-  switch (state) {
-    case ReplicaLinkState::kNone:
-      return "none";
-    case ReplicaLinkState::kConnect:
-      return "connect";
-    case ReplicaLinkState::kConnecting:
-      return "connecting";
-    case ReplicaLinkState::kHandshake:
-      return "handshake";
-    case ReplicaLinkState::kSync:
-      return "sync";
-    case ReplicaLinkState::kConnected:
-      return "connected";
-  }
-  return "unknown";
-}
+// The names of the states, in the order of ReplicaLinkState.
+constexpr std::string_view kStateNames[] = {"none",      "connect", "connecting",
+                                            "handshake", "sync",    "connected"};
+static_assert(std::size(kStateNames) == static_cast<size_t>(ReplicaLinkState::kConnected) + 1);
 
 /* REPLICAOF host port | NO ONE */
 void replicaof(Context& ctx) {
@@ -147,7 +136,7 @@ void answer_role_of_replica(Context& ctx) {
   ctx.reply.bulk("slave");
   ctx.reply.bulk(target.host);
   ctx.reply.integer(target.port);
-  ctx.reply.bulk(state_name(state));
+  ctx.reply.bulk(kStateNames[static_cast<size_t>(state)]);
   // The replication offset is meaningless while the link to the leader is down, so ROLE replies -1.
   const bool follows = state == ReplicaLinkState::kConnected;
   ctx.reply.integer(follows ? static_cast<int64_t>(ctx.services.replication.offset()) : -1);

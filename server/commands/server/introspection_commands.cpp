@@ -87,17 +87,9 @@ struct ListFilter {
   std::optional<core::Glob> pattern;  // compiled pattern of `value`, for kPattern
 
   bool accepts(const RegisteredCommand& command) const {
-    switch (by) {
-      case By::kNothing:
-        return true;
-      case By::kModule:
-        return value == "bf" && is_module_command(*command.row);
-      case By::kCategory:
-        return has_category(*command.row, value);
-      case By::kPattern:
-        return pattern->matches(command.full_name);
-    }
-    return false;
+    if (by == By::kModule) return value == "bf" && is_module_command(*command.row);
+    if (by == By::kCategory) return has_category(*command.row, value);
+    return by == By::kNothing || pattern->matches(command.full_name);
   }
 };
 
