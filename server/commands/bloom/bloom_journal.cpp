@@ -2,6 +2,7 @@
 #include "server/commands/bloom/bloom_journal.h"
 
 #include <algorithm>
+#include <boost/container/static_vector.hpp>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -32,33 +33,21 @@ void append(std::vector<std::string_view>& words, std::initializer_list<std::str
 // Formats the settings of a filter as arguments. The arguments are views into this object.
 class SettingWords {
  public:
-  SettingWords(const ScalableFilter& filter, int64_t expires_at_ms)
-      : SettingWords(filter, filter.parameters(), expires_at_ms) {}
-  SettingWords(const ScalableFilter& filter, const FilterParameters& parameters,
-               int64_t expires_at_ms)
-      : parameters_(parameters),
-        error_rate_(core::format_double(parameters.error_rate)),
-        tightening_ratio_(core::format_double(parameters.layout == ValkeyBloomLayout::kId
-                                                  ? tightening_ratio_of(parameters)
-                                                  : parameters.tightening_ratio)),
-        capacity_(static_cast<int64_t>(parameters.capacity)),
-        expansion_(parameters.expansion),
-        expires_at_ms_(expires_at_ms),
-        expiry_(expires_at_ms),
-        window_length_(static_cast<int64_t>(parameters.window.counts_items()
-                                                ? parameters.window.length
-                                                : parameters.window.length / 1000)),
-        generations_(parameters.window.generations),
-        window_start_ms_(filter.window() == nullptr ? 0 : filter.window()->newest().start),
-        region_bits_(parameters.region_bits) {}
+  explicit SettingWords(const ScalableFilter& filter)
+      : parameters_(filter.parameters()),
+        error_rate_(core::format_double(parameters_.error_rate)),
+        tightening_ratio_(core::format_double(parameters_.layout == ValkeyBloomLayout::kId
+                                                  ? tightening_ratio_of(parameters_)
+                                                  : parameters_.tightening_ratio)),
+        window_start_ms_(filter.window() == nullptr ? 0 : filter.window()->newest().start) {}
 
   std::string_view error_rate() const { return error_rate_; }
-  std::string_view capacity() const { return capacity_.text(); }
+  std::string_view capacity() { return decimal(static_cast<int64_t>(parameters_.capacity)); }
   // Appends all options except error rate and capacity. BF.RESERVE and BF.INSERT have these two in
   // different places.
-  void append_options(std::vector<std::string_view>& words) const {
+  void append_options(std::vector<std::string_view>& words, int64_t expires_at_ms) {
     if (parameters_.is_scaling()) {
-      append(words, {"EXPANSION", expansion_.text()});
+      append(words, {"EXPANSION", decimal(parameters_.expansion)});
     } else {
       words.emplace_back("NONSCALING");
     }
@@ -74,32 +63,28 @@ class SettingWords {
     }
     append(words, {"LAYOUT", core::bloom::layout_name(parameters_.layout)});
     append_window(words);
-    if (expires_at_ms_ != core::keyspace::kNoExpiry) append(words, {"PXAT", expiry_.text()});
-    if (parameters_.region_bits != 0) append(words, {"REGIONS", region_bits_.text()});
+    if (expires_at_ms != core::keyspace::kNoExpiry) append(words, {"PXAT", decimal(expires_at_ms)});
+    if (parameters_.region_bits != 0) append(words, {"REGIONS", decimal(parameters_.region_bits)});
   }
 
  private:
-  void append_window(std::vector<std::string_view>& words) const {
+  void append_window(std::vector<std::string_view>& words) {
     const core::bloom::WindowSettings& window = parameters_.window;
     if (!window.is_set()) return;
-    append(words, {"WINDOW", window_length_.text()});
+    const uint64_t length = window.counts_items() ? window.length : window.length / 1000;
+    append(words, {"WINDOW", decimal(static_cast<int64_t>(length))});
     if (window.counts_items()) words.emplace_back("ITEMS");
-    append(words, {"GENERATIONS", generations_.text()});
+    append(words, {"GENERATIONS", decimal(window.generations)});
     if (window.refreshes) words.emplace_back("REFRESH");
-    if (!window.counts_items()) append(words, {"START", window_start_ms_.text()});
+    if (!window.counts_items()) append(words, {"START", decimal(window_start_ms_)});
   }
+  std::string_view decimal(int64_t value) { return decimals_.emplace_back(value).text(); }
 
   const FilterParameters parameters_;
   const std::string error_rate_;
   const std::string tightening_ratio_;
-  const core::Decimal capacity_;
-  const core::Decimal expansion_;
-  const int64_t expires_at_ms_;
-  const core::Decimal expiry_;
-  const core::Decimal window_length_;
-  const core::Decimal generations_;
-  const core::Decimal window_start_ms_;
-  const core::Decimal region_bits_;
+  const int64_t window_start_ms_;
+  boost::container::static_vector<core::Decimal, 8> decimals_;  // never moves its elements
 };
 
 // Buffer for the arguments of one command, reused by all commands of a thread.
@@ -167,7 +152,7 @@ void journal_made_for_redisbloom(Context& ctx, const KeyRef& key, const Scalable
 void journal_made_in_one_command(Context& ctx, const KeyRef& key, const ScalableFilter& filter,
                                  const AddedItems& added) {
   const bool is_valkeys = filter.layout() == ValkeyBloomLayout::kId;
-  const SettingWords settings(filter, expiry_of(ctx, key));
+  SettingWords settings(filter);
   auto& words = words_of_thread();
   if (is_valkeys || added.count > 0) {
     append(words, {"BF.INSERT", key.name, "ERROR", settings.error_rate(), "CAPACITY",
@@ -175,7 +160,7 @@ void journal_made_in_one_command(Context& ctx, const KeyRef& key, const Scalable
   } else {
     append(words, {"BF.RESERVE", key.name, settings.error_rate(), settings.capacity()});
   }
-  settings.append_options(words);
+  settings.append_options(words, expiry_of(ctx, key));
   if (added.count > 0) words.emplace_back("ITEMS");
   added.append_to(words);
   journal_words(ctx, words);
