@@ -23,10 +23,6 @@ using core::bloom::AddOutcome;
 using core::bloom::ItemHash;
 using core::bloom::ScalableFilter;
 
-FilterTimes times_of(const FilterRequest& request) {
-  return {request.expires_at_ms, request.window_start_ms};
-}
-
 // Publishes the expiry of a filter that was created for `request`. Must be called after the
 // filter's other events. REQUIRES: the key's exclusive lock.
 void notify_key_expires(const Context& ctx, const KeyRef& key, const FilterRequest& request) {
@@ -46,8 +42,7 @@ void reserve(Context& ctx) {
   const auto found = find_filter(ctx, key);
   if (!found) return;
   if (*found != nullptr) return ctx.reply.error("ERR item exists");
-  const ScalableFilter* const filter =
-      make_filter(ctx, key, request->parameters, times_of(*request));
+  const ScalableFilter* const filter = make_filter(ctx, key, *request);
   if (filter == nullptr) return;
   commit_reserved(ctx, key, *filter);
   notify_key_expires(ctx, key, *request);
@@ -171,8 +166,7 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   const bool is_new = filter == nullptr;
   if (is_new && request != nullptr && request->no_create) return ctx.reply.error(kFilterNotFound);
   if (is_new) {
-    filter = request != nullptr ? make_filter(ctx, key, request->parameters, times_of(*request))
-                                : make_default_filter(ctx, key);
+    filter = request != nullptr ? make_filter(ctx, key, *request) : make_default_filter(ctx, key);
     if (filter == nullptr) return;
   } else if (!prepare_add(ctx, key, *filter)) {
     return;
@@ -401,7 +395,8 @@ const Command kBloomRows[] = {
 }  // namespace
 
 ScalableFilter* make_default_filter(Context& ctx, const KeyRef& key) {
-  return make_filter(ctx, key, default_filter_parameters(ctx.config(), ctx.session.origin));
+  return make_filter(ctx, key,
+                     {.parameters = default_filter_parameters(ctx.config(), ctx.session.origin)});
 }
 
 const CommandFamily kBloomCommands{{.categories = kBloom, .group = "bf", .since = "1.0.0"},

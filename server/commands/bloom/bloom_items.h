@@ -6,7 +6,6 @@
 // Thread safety: the thread that runs the command calls the functions.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "core/bloom/parameters.h"
 #include "core/bloom/scalable_filter.h"
 #include "server/commands/bloom/bloom_memory.h"
+#include "server/commands/bloom/bloom_options.h"
 #include "server/commands/bloom/item_batch.h"
 #include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
@@ -28,28 +28,20 @@ inline constexpr uint32_t kLooks = kReadOnly | kFast;
 inline constexpr auto kAddKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
 inline constexpr auto kLookKey = one_key(kKeyRo | kKeyAccess);
 
-// The expiry of a new filter, and the start of its window.
-struct FilterTimes {
-  int64_t expires_at_ms = core::keyspace::kNoExpiry;
-  // Start of the window. By default it starts now; only a journal states another time.
-  std::optional<int64_t> window_start_ms{};
-};
-
 // Creates a filter. If that is impossible, replies with the error and returns null. An expiry in
 // the past is stored like any other, as SET does. REQUIRES: the key is absent and locked.
 inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
-                                                const core::bloom::FilterParameters& parameters,
-                                                const FilterTimes& times = {}) {
-  auto filter =
-      create_filter(ctx.admission(), parameters, times.window_start_ms.value_or(ctx.now_ms));
+                                                const FilterRequest& request) {
+  auto filter = create_filter(ctx.admission(), request.parameters,
+                              request.window_start_ms.value_or(ctx.now_ms));
   if (!filter) {
     ctx.reply.error(filter.error().message);
     return nullptr;
   }
   Entry& entry = ctx.insert(key);
   entry.set_filter(std::move(*filter));
-  if (times.expires_at_ms != core::keyspace::kNoExpiry) {
-    ctx.keyspace().set_expiry(ctx.database(), key, entry, times.expires_at_ms);
+  if (request.expires_at_ms != core::keyspace::kNoExpiry) {
+    ctx.keyspace().set_expiry(ctx.database(), key, entry, request.expires_at_ms);
   }
   return &entry.filter();
 }

@@ -45,7 +45,8 @@ struct FilterRequest {
 
   // Expiry of the key that is created. By default there is none.
   int64_t expires_at_ms = core::keyspace::kNoExpiry;
-  // Start of the window in milliseconds since 1970, if a journal states it.
+  // Start of the window in milliseconds since 1970. By default it starts now; only a journal states
+  // another time.
   std::optional<int64_t> window_start_ms{};
 };
 
