@@ -56,8 +56,6 @@ void write_clients(const Source& source, Lines& lines);
 void write_memory(const Source& source, Lines& lines);
 void write_persistence(const Source& source, Lines& lines);
 void write_stats(const Source& source, Lines& lines);
-// Writes a part of section stats: connections, commands, and bytes received and sent.
-void write_traffic(const Source& source, Lines& lines);
 void write_replication(const Source& source, Lines& lines);
 // Writes the lines of INFO's section "replication" about this replica's link to its leader.
 void write_replica(const Source& source, Lines& lines);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes the section stats of INFO, except for its first lines (traffic_figures.cpp).
+// Writes the section stats of INFO.
 #include "core/clock.h"
 #include "core/keyspace/expiry_index.h"
 #include "core/keyspace/keyspace.h"
@@ -13,6 +13,7 @@
 #include "server/durability/durability.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
+#include "server/replication/leader/leader.h"
 #include "server/replication/replica_controller.h"
 #include "server/session/acl/access_log.h"
 #include "server/session/acl/users.h"
@@ -20,6 +21,37 @@
 #include "server/session/pubsub/pub_sub.h"
 
 namespace server::info {
+namespace {
+
+// Writes the first lines of the section: connections, commands, and bytes in and out.
+void write_traffic(const Source& source, Lines& lines) {
+  constexpr double kBytesPerKilobyte = 1024;
+  const Statistics& statistics = source.services.statistics;
+  const Gauges& gauges = source.services.gauges;
+  const auto total = [&](Counter ThreadStatistics::*counter) { return statistics.total(counter); };
+  lines.field("total_connections_received", total(&ThreadStatistics::connections_received));
+  lines.field("total_commands_processed", total(&ThreadStatistics::commands_processed));
+  lines.field("instantaneous_ops_per_sec", gauges.operations_per_second.load());
+  lines.field("total_net_input_bytes", total(&ThreadStatistics::input_bytes));
+  lines.field("total_net_output_bytes", total(&ThreadStatistics::output_bytes));
+  const Leader::Counters& leader = source.services.leader.counters();
+  lines.zeros({"total_net_repl_input_bytes"});
+  lines.field("total_net_repl_output_bytes", leader.output_bytes.load());
+  const auto kilobytes = [](uint64_t bytes) {
+    return static_cast<double>(bytes) / kBytesPerKilobyte;
+  };
+  lines.ratio("instantaneous_input_kbps", kilobytes(gauges.input_bytes_per_second.load()));
+  lines.ratio("instantaneous_output_kbps", kilobytes(gauges.output_bytes_per_second.load()));
+  lines.ratio("instantaneous_input_repl_kbps", 0);
+  lines.ratio("instantaneous_output_repl_kbps", 0);
+  lines.field("rejected_connections", total(&ThreadStatistics::connections_rejected));
+  lines.field("sync_full", leader.full_syncs.load());
+  lines.field("sync_partial_ok", leader.partial_syncs.load());
+  lines.field("sync_partial_err", leader.refused_partial_syncs.load());
+}
+
+}  // namespace
+
 void write_stats(const Source& source, Lines& lines) {
   const Statistics& statistics = source.services.statistics;
   const Gauges& gauges = source.services.gauges;
