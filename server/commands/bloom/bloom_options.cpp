@@ -132,13 +132,19 @@ class SettingsParser {
 
   // Parses one of the options that BF.RESERVE, BF.INSERT and BF.PLAN have in common. Returns false
   // if the next word is no such option.
-  bool take_growth_option() {
+  bool take_planned_option() {
     if (cursor_.eat_keyword("EXPANSION")) {
       take_expansion();
     } else if (cursor_.eat_keyword("NONSCALING")) {
       settings_.non_scaling = true;
     } else if (cursor_.eat_keyword("TIGHTENING")) {
       take_tightening();
+    } else if (cursor_.eat_keyword("DELETABLE")) {
+      settings_.deletable = true;
+    } else if (cursor_.eat_keyword("REGIONS")) {
+      take_region_bits();
+    } else if (cursor_.eat_keyword("LAYOUT")) {
+      take_layout();
     } else {
       return settings_.window.take(cursor_);
     }
@@ -148,36 +154,14 @@ class SettingsParser {
   // Parses one of the options that BF.RESERVE and BF.INSERT have in common. Returns false if the
   // next word is no such option.
   bool take_shared_option() {
-    if (take_growth_option()) return true;
+    if (take_planned_option()) return true;
     if (cursor_.eat_keyword("SEED")) {
       take_seed();
     } else if (cursor_.eat_keyword("VALIDATESCALETO")) {
       take_scale_to();
     } else {
-      return take_layout_option() || eat_ttl(cursor_, settings_.ttl);
+      return eat_ttl(cursor_, settings_.ttl);
     }
-    return true;
-  }
-
-  bool take_layout_option() {
-    if (cursor_.eat_keyword("DELETABLE")) {
-      settings_.deletable = true;
-      return true;
-    }
-    if (cursor_.eat_keyword("REGIONS")) {
-      take_region_bits();
-      return true;
-    }
-    if (!cursor_.eat_keyword("LAYOUT")) return false;
-    if (!has_value(texts_.arity)) return true;
-    for (const LayoutRow& row : core::bloom::layout_rows()) {
-      if (!cursor_.eat_keyword(row.name)) continue;
-      settings_.layout = row.id;
-      return true;
-    }
-    static const std::string refusal =
-        "ERR layout must be " + core::bloom::layout_names(", ", " or ");
-    cursor_.fail(refusal);
     return true;
   }
 
@@ -228,6 +212,18 @@ class SettingsParser {
       cursor_.fail(core::bloom::kTighteningRange);
     }
     settings_.tightening_ratio = ratio;
+  }
+
+  void take_layout() {
+    if (!has_value(texts_.arity)) return;
+    for (const LayoutRow& row : core::bloom::layout_rows()) {
+      if (!cursor_.eat_keyword(row.name)) continue;
+      settings_.layout = row.id;
+      return;
+    }
+    static const std::string refusal =
+        "ERR layout must be " + core::bloom::layout_names(", ", " or ");
+    cursor_.fail(refusal);
   }
 
   void take_seed() {
@@ -451,9 +447,7 @@ core::Result<FilterParameters> parse_plan(const Config& config, Arguments argume
   parser.take_error_rate();
   parser.take_capacity();
   while (!cursor.done()) {
-    if (!parser.take_growth_option() && !parser.take_layout_option()) {
-      parser.refuse_word();
-    }
+    if (!parser.take_planned_option()) parser.refuse_word();
   }
   parser.check_growth();
   if (!cursor.ok()) return core::Error{std::string(cursor.error())};
