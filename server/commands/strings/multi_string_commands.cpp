@@ -30,14 +30,6 @@ void mget(Context& ctx) {
   }
 }
 
-// Checks that the arguments after the name are pairs. If they are not, replies with the error and
-// returns false.
-bool are_pairs(Context& ctx) {
-  if (ctx.args.size() % 2 == 1) return true;
-  ctx.reply.error(protocol::wrong_arity(ctx.command->full_name));
-  return false;
-}
-
 // Returns the values of all pairs; nullopt if memory is short.
 std::optional<std::vector<NewValue>> prepare_values(const Context& ctx, Arguments pairs) {
   uint64_t total_bytes = 0;
@@ -70,27 +62,19 @@ bool store_pairs(Context& ctx, std::vector<NewValue>& values) {
   return true;
 }
 
-/* MSET key value [key value ...] */
-void mset(Context& ctx) {
-  if (!are_pairs(ctx)) return;
+/* MSET key value [key value ...] | MSETNX key value [key value ...] */
+void set_pairs(Context& ctx, bool only_if_missing) {
+  if (ctx.args.size() % 2 == 0) {
+    return ctx.reply.error(protocol::wrong_arity(ctx.command->full_name));
+  }
   auto values = prepare_values(ctx, ctx.args.subspan(1));
   if (!values) return ctx.reply.error(kOutOfMemory);
   const auto lock = ctx.lock_keys();
-  if (!store_pairs(ctx, *values)) return ctx.reply.error(kOutOfMemory);
-  ctx.reply.ok();
-}
-
-/* MSETNX key value [key value ...] */
-void msetnx(Context& ctx) {
-  if (!are_pairs(ctx)) return;
-  auto values = prepare_values(ctx, ctx.args.subspan(1));
-  if (!values) return ctx.reply.error(kOutOfMemory);
-  const auto lock = ctx.lock_keys();
-  for (size_t i = 1; i < ctx.args.size(); i += 2) {
+  for (size_t i = 1; only_if_missing && i < ctx.args.size(); i += 2) {
     if (ctx.find(ctx.key(i)) != nullptr) return ctx.reply.integer(0);
   }
   if (!store_pairs(ctx, *values)) return ctx.reply.error(kOutOfMemory);
-  ctx.reply.integer(1);
+  only_if_missing ? ctx.reply.integer(1) : ctx.reply.ok();
 }
 
 struct MsetexRequest {
@@ -184,7 +168,7 @@ const Command kMultiStringRows[] = {
      .complexity = "O(N) where N is the number of keys to set",
      .syntax = "(key value) ...",
      .tips = "request_policy:multi_shard response_policy:all_succeeded",
-     .handler = mset,
+     .handler = calls<set_pairs, false>,
      .journalled = Journalled::kEffects},
     {.name = "msetnx",
      .arity = -3,
@@ -195,7 +179,7 @@ const Command kMultiStringRows[] = {
      .complexity = "O(N) where N is the number of keys to set",
      .syntax = "(key value) ...",
      .tips = "request_policy:multi_shard response_policy:agg_min",
-     .handler = msetnx,
+     .handler = calls<set_pairs, true>,
      .journalled = Journalled::kEffects},
     {.name = "msetex",
      .arity = -4,
