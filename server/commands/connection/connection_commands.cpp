@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 
 #include "server/base/process/compatibility.h"
@@ -140,11 +141,9 @@ bool hello_hides(Arguments args, size_t index) {
 
 struct HelloOptions {
   int64_t protocol = 0;  // requested version of the protocol; 0 keeps the present one
-  bool has_credentials = false;
-  std::string_view user;
+  std::optional<std::string_view> user;
   std::string_view password;
-  bool has_name = false;
-  std::string_view name;
+  std::optional<std::string_view> name;
 };
 
 core::Result<HelloOptions> parse_hello(Arguments args) {
@@ -158,12 +157,10 @@ core::Result<HelloOptions> parse_hello(Arguments args) {
   for (size_t i = 2; i < args.size(); ++i) {
     const size_t left = args.size() - i - 1;
     if (protocol::equals_ignore_case(args[i], "AUTH") && left >= 2) {
-      options.has_credentials = true;
       options.user = args[i + 1];
       options.password = args[i + 2];
       i += 2;
     } else if (protocol::equals_ignore_case(args[i], "SETNAME") && left >= 1) {
-      options.has_name = true;
       options.name = args[i + 1];
       i += 1;
     } else {
@@ -180,17 +177,17 @@ void hello(Context& ctx) {
   Session& session = ctx.session;
   // HELLO changes nothing until all its options have been validated.
   Login login;
-  if (options->has_credentials) {
-    login = try_login(ctx, options->user, options->password);
+  if (options->user) {
+    login = try_login(ctx, *options->user, options->password);
     if (login.user == nullptr) return ctx.reply.error(kWrongPassword);
   } else if (!session.authenticated) {
     return ctx.reply.error(kHelloBeforeLogin);
   }
-  const std::string_view fault = options->has_name ? client_name_fault(options->name) : "";
+  const std::string_view fault = options->name ? client_name_fault(*options->name) : "";
   if (!fault.empty()) return ctx.reply.error(fault);
-  if (options->has_credentials) log_in(session, std::move(login));
-  if (options->has_name) {
-    session.client->names.change([&](ClientNames::Values& names) { names.name = options->name; });
+  if (options->user) log_in(session, std::move(login));
+  if (options->name) {
+    session.client->names.change([&](ClientNames::Values& names) { names.name = *options->name; });
   }
   if (options->protocol != 0) {
     session.client->resp = static_cast<protocol::RespVersion>(options->protocol);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The commands on whole databases: DBSIZE, FLUSHDB, FLUSHALL and SWAPDB.
+#include <optional>
+
 #include "core/keyspace/reclaimer.h"
 #include "server/commands/families.h"
 #include "server/commands/keys/database_index.h"
@@ -18,16 +20,13 @@ void dbsize(Context& ctx) {
   ctx.reply.integer(static_cast<int64_t>(OwnKeys(ctx).count()));
 }
 
-struct FlushMode {
-  bool wait = false;  // true if the reply must wait until the memory has been freed
-  bool ok = true;
-};
-
-FlushMode parse_flush(Arguments args) {
-  if (args.size() == 1) return {};
-  if (args.size() == 2 && protocol::equals_ignore_case(args[1], "ASYNC")) return {};
-  if (args.size() == 2 && protocol::equals_ignore_case(args[1], "SYNC")) return {.wait = true};
-  return {.ok = false};
+// Returns whether the reply must wait until the memory has been freed; nullopt if the arguments are
+// invalid.
+std::optional<bool> parse_flush(Arguments args) {
+  if (args.size() == 1) return false;
+  if (args.size() == 2 && protocol::equals_ignore_case(args[1], "ASYNC")) return false;
+  if (args.size() == 2 && protocol::equals_ignore_case(args[1], "SYNC")) return true;
+  return std::nullopt;
 }
 
 enum class Flushed : uint8_t { kDatabase, kAll };
@@ -36,8 +35,8 @@ enum class Flushed : uint8_t { kDatabase, kAll };
 // Removes the tables from the keyspace under all locks. The removed tables are freed without a
 // lock.
 void flush(Context& ctx, Flushed flushed) {
-  const FlushMode mode = parse_flush(ctx.args);
-  if (!mode.ok) return ctx.reply.error(kSyntaxError);
+  const auto waits = parse_flush(ctx.args);
+  if (!waits) return ctx.reply.error(kSyntaxError);
   DetachedTables tables;
   {
     const auto lock = ctx.lock_everything();
@@ -50,7 +49,7 @@ void flush(Context& ctx, Flushed flushed) {
   ctx.count_changes(removed);
   // With the option SYNC, this thread frees the tables before the reply, without a lock. Otherwise
   // the reclaimer frees them in the background.
-  if (mode.wait) {
+  if (*waits) {
     tables.clear();
   } else {
     ctx.environment.reclaimer.drop(std::move(tables));

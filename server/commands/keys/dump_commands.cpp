@@ -135,15 +135,11 @@ std::optional<EntryPtr> put_restored(Context& ctx, const KeyRef& key, EntryPtr& 
   const bool is_over = entry->has_expiry() && expires_at_ms <= ctx.expiry_now_ms;
   if (!is_over) {
     old = ctx.keyspace().put(ctx.database(), key, std::move(entry));
-  } else if (exists) {
-    old = ctx.keyspace().erase(ctx.database(), key);
-  }
-  if (is_over) {
-    if (!exists) return old;
-    ctx.commit(key, KeyEvent::kDel, {"DEL", key.name});
-  } else {
     ctx.notify(KeyEvent::kNew, ctx.database(), key);
     commit_restore(ctx, key, options, expires_at_ms);
+  } else if (exists) {
+    old = ctx.keyspace().erase(ctx.database(), key);
+    ctx.commit(key, KeyEvent::kDel, {"DEL", key.name});
   }
   return old;
 }

@@ -40,7 +40,6 @@ ScanArguments parse_scan(const Context& ctx, bool knows_type) {
       scan.pattern = cursor.next();
     } else if (knows_type && cursor.eat_keyword("TYPE")) {
       scan.type = cursor.next();
-      scan.has_type = true;
     } else {
       cursor.fail(kSyntaxError);
     }

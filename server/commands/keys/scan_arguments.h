@@ -8,6 +8,7 @@
 // Source: https://redis.io/docs/latest/commands/scan/.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "core/glob.h"
@@ -61,8 +62,7 @@ class ReplyList {
 struct ScanArguments {
   core::keyspace::ScanOptions options;
   std::string_view pattern = "*";
-  std::string_view type;  // type of the keys to list; empty selects all types
-  bool has_type = false;
+  std::optional<std::string_view> type;  // type of the keys to list; nullopt selects all types
   std::string_view error;
 };
 

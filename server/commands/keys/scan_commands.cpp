@@ -128,7 +128,7 @@ void scan(Context& ctx) {
   ReplyList names(ctx.reply);
   const NamePattern pattern(wanted.pattern);
   const auto has_type = [&](const Entry& entry) {
-    return !wanted.has_type || protocol::equals_ignore_case(wanted.type, type_name(entry));
+    return !wanted.type || protocol::equals_ignore_case(*wanted.type, type_name(entry));
   };
   const uint64_t next = list_names(ctx, wanted.options, pattern, has_type, names);
   ctx.reply.array(2);
