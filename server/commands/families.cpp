@@ -29,14 +29,15 @@ std::span<const Command> completed(std::span<const Command> rows, const Command&
   static auto& lists = *new std::deque<std::vector<Command>>;
   std::vector<Command>& list = lists.emplace_back(rows.begin(), rows.end());
   for (Command& row : list) {
-    const bool is_mere_container = row.handler == nullptr;
     if (row.group.empty()) row.group = common.group;
     if (row.since.empty()) row.since = common.since;
-    if (row.complexity.empty()) {
-      row.complexity = is_mere_container ? "Depends on subcommand" : common.complexity;
-    }
     row.subcommands = completed(row.subcommands, common);
-    if (is_mere_container) continue;
+    if (row.handler == nullptr) {
+      if (row.arity == 0) row.arity = -2;
+      if (row.complexity.empty()) row.complexity = "Depends on subcommand";
+      continue;
+    }
+    if (row.complexity.empty()) row.complexity = common.complexity;
     if (row.flags == 0) row.flags = common.flags;
     if (row.keys[0].first == 0) row.keys = common.keys;
     if (row.categories == 0) row.categories = common.categories;

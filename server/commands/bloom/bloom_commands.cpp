@@ -357,8 +357,6 @@ const Command kBloomRows[] = {
      .journalled = Journalled::kEffects},
     {.name = "bf.exists",
      .arity = 3,
-     .flags = kLooks,
-     .keys = kLookKey,
      .summary = "Returns whether an item may have been added to a Bloom filter",
      .complexity = "O(K*L) where K is the number of hash bits and L the number of layers",
      .syntax = "key item",
@@ -366,8 +364,6 @@ const Command kBloomRows[] = {
      .prefetch = prefetch_item},
     {.name = "bf.mexists",
      .arity = -3,
-     .flags = kLooks,
-     .keys = kLookKey,
      .summary = "Returns for each item whether it may have been added to a Bloom filter",
      .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
                    "number of layers",
@@ -375,16 +371,12 @@ const Command kBloomRows[] = {
      .handler = mexists},
     {.name = "bf.info",
      .arity = -2,
-     .flags = kLooks,
-     .keys = kLookKey,
      .summary = "Shows figures of a Bloom filter",
      .complexity = "O(L) where L is the number of layers",
      .syntax = "key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]",
      .handler = info},
     {.name = "bf.card",
      .arity = 2,
-     .flags = kLooks,
-     .keys = kLookKey,
      .since = "2.4.4",
      .summary = "Counts the items that were new to a Bloom filter when they were added",
      .complexity = "O(L) where L is the number of layers",
@@ -399,7 +391,8 @@ ScalableFilter* make_default_filter(Context& ctx, const KeyRef& key) {
                      {.parameters = default_filter_parameters(ctx.config(), ctx.session.origin)});
 }
 
-const CommandFamily kBloomCommands{{.categories = kBloom, .group = "bf", .since = "1.0.0"},
-                                   kBloomRows};
+const CommandFamily kBloomCommands{
+    {.flags = kLooks, .keys = kLookKey, .categories = kBloom, .group = "bf", .since = "1.0.0"},
+    kBloomRows};
 
 }  // namespace server

@@ -333,7 +333,6 @@ constexpr Command kClientSubcommands[] = {
 
 const Command kClientRows[] = {
     {.name = "client",
-     .arity = -2,
      .since = "2.4.0",
      .summary = "Groups the commands about connections",
      .subcommands = kClientSubcommands},

@@ -192,7 +192,6 @@ constexpr Command kPubsubSubcommands[] = {
 const Command kPubsubRows[] = {
     {.name = "psubscribe",
      .arity = -2,
-     .flags = kListening,
      .since = "2.0.0",
      .summary = "Subscribes to all channels that match a pattern",
      .complexity = "O(N) where N is the number of patterns the client is already subscribed to",
@@ -210,13 +209,11 @@ const Command kPubsubRows[] = {
      .handler = calls<publish, kChannel>,
      .channels = ChannelUse::kPublishes},
     {.name = "pubsub",
-     .arity = -2,
      .since = "2.8.0",
      .summary = "Groups the commands about channels",
      .subcommands = kPubsubSubcommands},
     {.name = "punsubscribe",
      .arity = -1,
-     .flags = kListening,
      .since = "2.0.0",
      .summary = "Unsubscribes from patterns, or from all patterns",
      .complexity =
@@ -236,7 +233,6 @@ const Command kPubsubRows[] = {
      .channels = ChannelUse::kPublishes},
     {.name = "ssubscribe",
      .arity = -2,
-     .flags = kListening,
      .keys = keys_to_end(1, 1, kNotAKey),
      .since = "7.0.0",
      .summary = "Subscribes to shard channels",
@@ -246,7 +242,6 @@ const Command kPubsubRows[] = {
      .channels = ChannelUse::kListens},
     {.name = "subscribe",
      .arity = -2,
-     .flags = kListening,
      .since = "2.0.0",
      .summary = "Subscribes to channels",
      .complexity = "O(N) where N is the number of channels to subscribe to",
@@ -255,7 +250,6 @@ const Command kPubsubRows[] = {
      .channels = ChannelUse::kListens},
     {.name = "sunsubscribe",
      .arity = -1,
-     .flags = kListening,
      .keys = keys_to_end(1, 1, kNotAKey),
      .since = "7.0.0",
      .summary = "Unsubscribes from shard channels, or from all of them",
@@ -264,7 +258,6 @@ const Command kPubsubRows[] = {
      .handler = calls<unsubscribe, kShardChannel>},
     {.name = "unsubscribe",
      .arity = -1,
-     .flags = kListening,
      .since = "2.0.0",
      .summary = "Unsubscribes from channels, or from all channels",
      .complexity = "O(N) where N is the number of clients already subscribed to a channel",
@@ -274,6 +267,6 @@ const Command kPubsubRows[] = {
 
 }  // namespace
 
-const CommandFamily kPubsubCommands{{.group = "pubsub"}, kPubsubRows};
+const CommandFamily kPubsubCommands{{.flags = kListening, .group = "pubsub"}, kPubsubRows};
 
 }  // namespace server

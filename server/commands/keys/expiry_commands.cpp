@@ -146,8 +146,6 @@ constexpr auto kExpiryKey = one_key(kKeyRo | kKeyAccess);
 const Command kExpiryRows[] = {
     {.name = "expire",
      .arity = -3,
-     .flags = kSets,
-     .keys = kSetKey,
      .since = "1.0.0",
      .summary = "Sets a key's expiry in seconds from now",
      .syntax = "key seconds [NX | XX | GT | LT]",
@@ -155,8 +153,6 @@ const Command kExpiryRows[] = {
      .journalled = Journalled::kEffects},
     {.name = "expireat",
      .arity = -3,
-     .flags = kSets,
-     .keys = kSetKey,
      .since = "1.2.0",
      .summary = "Sets a key's expiry to a time in seconds",
      .syntax = "key unix-time-seconds [NX | XX | GT | LT]",
@@ -172,16 +168,12 @@ const Command kExpiryRows[] = {
      .handler = calls<reply_expiry, Unit::kSeconds, Base::kEpoch>},
     {.name = "persist",
      .arity = 2,
-     .flags = kSets,
-     .keys = kSetKey,
      .since = "2.2.0",
      .summary = "Removes a key's expiry",
      .syntax = "key",
      .handler = persist},
     {.name = "pexpire",
      .arity = -3,
-     .flags = kSets,
-     .keys = kSetKey,
      .since = "2.6.0",
      .summary = "Sets a key's expiry in milliseconds from now",
      .syntax = "key milliseconds [NX | XX | GT | LT]",
@@ -189,8 +181,6 @@ const Command kExpiryRows[] = {
      .journalled = Journalled::kEffects},
     {.name = "pexpireat",
      .arity = -3,
-     .flags = kSets,
-     .keys = kSetKey,
      .since = "2.6.0",
      .summary = "Sets a key's expiry to a time in milliseconds",
      .syntax = "key unix-time-milliseconds [NX | XX | GT | LT]",
@@ -226,7 +216,11 @@ const Command kExpiryRows[] = {
 
 }  // namespace
 
-const CommandFamily kExpiryCommands{
-    {.categories = kKeyspace, .group = "generic", .complexity = "O(1)"}, kExpiryRows};
+const CommandFamily kExpiryCommands{{.flags = kSets,
+                                     .keys = kSetKey,
+                                     .categories = kKeyspace,
+                                     .group = "generic",
+                                     .complexity = "O(1)"},
+                                    kExpiryRows};
 
 }  // namespace server

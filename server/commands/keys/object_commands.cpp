@@ -112,7 +112,6 @@ const Command kObjectSubcommands[] = {
 
 const Command kObjectRows[] = {
     {.name = "object",
-     .arity = -2,
      .summary = "Looks at how values are kept",
      .subcommands = kObjectSubcommands},
 };

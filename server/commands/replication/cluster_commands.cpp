@@ -309,7 +309,6 @@ constexpr Command connection_row(std::string_view name, std::string_view summary
 const Command kClusterRows[] = {
     connection_row<accept, kFast>("asking", "Follows a redirection, of which there are none"),
     {.name = "cluster",
-     .arity = -2,
      .summary = "Groups the commands about clusters",
      .subcommands = kClusterSubcommands},
     connection_row<calls<read_replicas, true>, kLoading | kStale | kFast>(

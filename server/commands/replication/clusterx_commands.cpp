@@ -80,7 +80,6 @@ const Command kQuestions[] = {
 
 const Command kClusterxRows[] = {
     {.name = "clusterx",
-     .arity = -2,
      .summary = "Groups what the nodes of a cluster ask each other",
      .subcommands = kQuestions},
 };

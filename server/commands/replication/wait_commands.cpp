@@ -167,7 +167,6 @@ const Command kWaitRows[] = {
      .handler = role},
     {.name = "wait",
      .arity = 3,
-     .flags = kNoScript,
      .since = "3.0.0",
      .summary = "Waits until replicas have the connection's writes",
      .syntax = "numreplicas timeout",
@@ -175,7 +174,6 @@ const Command kWaitRows[] = {
      .handler = wait},
     {.name = "waitaof",
      .arity = 4,
-     .flags = kNoScript,
      .since = "7.2.0",
      .summary = "Waits until the disks here and at replicas have the connection's writes",
      .syntax = "numlocal numreplicas timeout",
@@ -193,6 +191,7 @@ int64_t replica_offset(const Context& ctx, std::string_view node_id) {
 }
 
 const CommandFamily kWaitCommands{
-    {.categories = kConnection, .group = "generic", .complexity = "O(1)"}, kWaitRows};
+    {.flags = kNoScript, .categories = kConnection, .group = "generic", .complexity = "O(1)"},
+    kWaitRows};
 
 }  // namespace server

@@ -353,7 +353,6 @@ constexpr Command kAclSubcommands[] = {
 
 const Command kAclRows[] = {
     {.name = "acl",
-     .arity = -2,
      .summary = "Groups the commands about users",
      .complexity = "Depends on subcommand.",
      .subcommands = kAclSubcommands},

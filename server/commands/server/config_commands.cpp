@@ -132,7 +132,6 @@ constexpr Command kConfigSubcommands[] = {
 
 const Command kConfigRows[] = {
     {.name = "config",
-     .arity = -2,
      .summary = "Groups the commands about the configuration",
      .subcommands = kConfigSubcommands},
 };

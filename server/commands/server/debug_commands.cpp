@@ -392,7 +392,6 @@ constexpr Command kDebugSubcommands[] = {
 
 const Command kDebugRows[] = {
     {.name = "debug",
-     .arity = -2,
      .flags = kDebugFlags,
      .summary = "A container for what tests ask of a server",
      .subcommands = kDebugSubcommands},

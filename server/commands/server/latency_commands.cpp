@@ -184,7 +184,6 @@ const Command kLatencySubcommands[] = {
 
 const Command kLatencyRows[] = {
     {.name = "latency",
-     .arity = -2,
      .summary = "Returns slow events and the latency of commands",
      .subcommands = kLatencySubcommands},
 };

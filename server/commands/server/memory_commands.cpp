@@ -298,7 +298,6 @@ const Command kMemorySubcommands[] = {
 
 const Command kMemoryRows[] = {
     {.name = "memory",
-     .arity = -2,
      .summary = "Groups the commands about memory",
      .subcommands = kMemorySubcommands},
 };

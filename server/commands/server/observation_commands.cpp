@@ -98,10 +98,7 @@ const Command kObservationRows[] = {
      .summary = "Streams every command that clients run",
      .complexity = "O(N) for each command, where N is the number of monitors",
      .handler = monitor},
-    {.name = "slowlog",
-     .arity = -2,
-     .summary = "Returns the slow commands",
-     .subcommands = kSlowlogSubcommands},
+    {.name = "slowlog", .summary = "Returns the slow commands", .subcommands = kSlowlogSubcommands},
 };
 
 }  // namespace

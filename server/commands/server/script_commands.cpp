@@ -145,12 +145,10 @@ constexpr Command kScriptSubcommands[] = {
 
 const Command kScriptRows[] = {
     {.name = "function",
-     .arity = -2,
      .since = "7.0.0",
      .summary = "Reports that there are no functions",
      .subcommands = kFunctionSubcommands},
     {.name = "script",
-     .arity = -2,
      .since = "2.6.0",
      .summary = "Reports that there are no scripts",
      .subcommands = kScriptSubcommands},

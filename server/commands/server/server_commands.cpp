@@ -72,20 +72,17 @@ constexpr Command kModuleSubcommands[] = {
      .handler = module_list},
     {.name = "load",
      .arity = -3,
-     .flags = kModuleChangeFlags,
      .summary = "Always fails: nothing can be loaded",
      .syntax = "path [arg ...]",
      .handler = module_refusal},
     {.name = "loadex",
      .arity = -3,
-     .flags = kModuleChangeFlags,
      .since = "7.0.0",
      .summary = "Always fails: nothing can be loaded",
      .syntax = "path [(CONFIG name value) ...] [ARGS arg ...]",
      .handler = module_refusal},
     {.name = "unload",
      .arity = 3,
-     .flags = kModuleChangeFlags,
      .summary = "Always fails: nothing can be unloaded",
      .syntax = "name",
      .handler = module_refusal},
@@ -109,7 +106,6 @@ const Command kServerRows[] = {
      .syntax = "[VERSION version]",
      .handler = lolwut},
     {.name = "module",
-     .arity = -2,
      .summary = "Groups the commands about modules",
      .subcommands = kModuleSubcommands},
     {.name = "time",
@@ -123,7 +119,8 @@ const Command kServerRows[] = {
 
 }  // namespace
 
-const CommandFamily kServerCommands{{.group = "server", .since = "4.0.0", .complexity = "O(1)"},
-                                    kServerRows};
+const CommandFamily kServerCommands{
+    {.flags = kModuleChangeFlags, .group = "server", .since = "4.0.0", .complexity = "O(1)"},
+    kServerRows};
 
 }  // namespace server

@@ -161,7 +161,6 @@ const Command kMultiStringRows[] = {
      .handler = mget},
     {.name = "mset",
      .arity = -3,
-     .flags = kWrite | kDenyOom,
      .keys = keys_to_end(1, 2, kKeyOw | kKeyUpdate),
      .since = "1.0.1",
      .summary = "Stores several strings at once",
@@ -172,7 +171,6 @@ const Command kMultiStringRows[] = {
      .journalled = Journalled::kEffects},
     {.name = "msetnx",
      .arity = -3,
-     .flags = kWrite | kDenyOom,
      .keys = keys_to_end(1, 2, kKeyOw | kKeyInsert),
      .since = "1.0.1",
      .summary = "Stores several strings unless one of the keys exists",
@@ -183,7 +181,6 @@ const Command kMultiStringRows[] = {
      .journalled = Journalled::kEffects},
     {.name = "msetex",
      .arity = -4,
-     .flags = kWrite | kDenyOom,
      .keys = {{{.first = 2, .step = 2, .use = kKeyOw | kKeyUpdate, .count_at = 1}, {}}},
      .since = "8.4.0",
      .summary = "Stores several strings at once, on request with a condition or an expiry",
@@ -197,7 +194,7 @@ const Command kMultiStringRows[] = {
 
 }  // namespace
 
-const CommandFamily kMultiStringCommands{{.categories = kString, .group = "string"},
-                                         kMultiStringRows};
+const CommandFamily kMultiStringCommands{
+    {.flags = kWrite | kDenyOom, .categories = kString, .group = "string"}, kMultiStringRows};
 
 }  // namespace server

@@ -43,6 +43,7 @@ TEST(FamiliesTest, ContainersHaveNoFlagsOfTheirFamily) {
   const auto registry = Registry::create(command_families(), {});
   ASSERT_TRUE(registry);
   const Command& client = *(*registry)->find("client")->row;
+  EXPECT_EQ(client.arity, -2);
   EXPECT_EQ(client.flags, 0U);
   EXPECT_EQ(client.categories, 0U);
   EXPECT_EQ(client.group, "connection");
