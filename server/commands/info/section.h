@@ -57,8 +57,6 @@ void write_memory(const Source& source, Lines& lines);
 void write_persistence(const Source& source, Lines& lines);
 void write_stats(const Source& source, Lines& lines);
 void write_replication(const Source& source, Lines& lines);
-// Writes the lines of INFO's section "replication" about this replica's link to its leader.
-void write_replica(const Source& source, Lines& lines);
 void write_cpu(const Source& source, Lines& lines);
 void write_module_list(const Source& source, Lines& lines);
 void write_commandstats(const Source& source, Lines& lines);
