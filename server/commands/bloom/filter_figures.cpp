@@ -30,7 +30,7 @@ std::optional<uint64_t> items_left_in(const ScalableFilter& filter) {
   return newest.capacity - std::min(newest.capacity, newest.item_count);
 }
 
-FilterFigures figures_of(const ScalableFilter& filter, uint64_t read_bytes) {
+FilterFigures summary_of(const ScalableFilter& filter) {
   FilterFigures figures;
   figures.parameters = filter.parameters();
   figures.size_bytes = filter.size_bytes();
@@ -39,6 +39,11 @@ FilterFigures figures_of(const ScalableFilter& filter, uint64_t read_bytes) {
   figures.predicted_error_rate = filter.predicted_error_rate();
   figures.items_left = items_left_in(filter);
   figures.next_layer_bytes = filter.next_layer_bytes();
+  return figures;
+}
+
+FilterFigures figures_of(const ScalableFilter& filter, uint64_t read_bytes) {
+  FilterFigures figures = summary_of(filter);
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     const LayerInfo info = filter.layer_info(i);
     const ArrayView array{filter.layer_bits(i).words(), info.geometry};

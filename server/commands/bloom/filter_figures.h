@@ -81,6 +81,9 @@ struct FilterFigures {
   }
 };
 
+// Returns the statistics that need no bits: all but those of layers and generations.
+FilterFigures summary_of(const core::bloom::ScalableFilter& filter);
+
 // Computes statistics from the filter's bits. If the layout has no deletion, reads all bits of a
 // filter of at most read_bytes, and about read_bytes of a bigger filter. If the layout has
 // deletion, core::bloom::array_figures() computes the statistics, and read_bytes has no effect.

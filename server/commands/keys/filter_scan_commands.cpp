@@ -27,31 +27,19 @@ constexpr uint64_t kScannedBytes = uint64_t{64} << 10;
 
 struct FilterLine {
   std::string key;
-  core::bloom::FilterParameters parameters;
-  uint64_t items = 0;
-  uint64_t capacity = 0;
-  uint64_t size_bytes = 0;
+  FilterFigures figures;
   size_t layers = 0;
   double fill_ratio = 0;
-  double predicted_error_rate = 0;
-  std::optional<uint64_t> items_left;
-  std::optional<uint64_t> next_layer_bytes;
   std::optional<int64_t> expires_at_ms;
 };
 
 FilterLine line_of(const Entry& entry) {
   const core::bloom::ScalableFilter& filter = entry.filter();
-  FilterLine line{std::string(entry.key()),
-                  filter.parameters(),
-                  filter.item_count(),
-                  filter.capacity(),
-                  filter.size_bytes(),
-                  filter.layer_count(),
-                  fill_ratio_of(filter, kScannedBytes),
-                  filter.predicted_error_rate(),
-                  items_left_in(filter),
-                  filter.next_layer_bytes(),
-                  std::nullopt};
+  FilterLine line{.key = std::string(entry.key()),
+                  .figures = summary_of(filter),
+                  .layers = filter.layer_count(),
+                  .fill_ratio = fill_ratio_of(filter, kScannedBytes),
+                  .expires_at_ms = std::nullopt};
   if (entry.has_expiry()) line.expires_at_ms = entry.expires_at_ms();
   return line;
 }
@@ -63,23 +51,24 @@ std::string_view kind_of(const core::bloom::FilterParameters& parameters) {
 
 // Writes the fields of one filter, with the labels of BF.STATS.
 void write_line(protocol::ReplyWriter& reply, const FilterLine& line, int64_t now_ms) {
-  const core::bloom::FilterParameters& parameters = line.parameters;
+  const FilterFigures& figures = line.figures;
+  const core::bloom::FilterParameters& parameters = figures.parameters;
   const core::bloom::WindowSettings& window = parameters.window;
   reply.map(14 + size_t{window.is_set()});
   PairWriter pairs(reply);
   pairs.text("key", line.key);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
-  pairs.integer("items", line.items);
-  pairs.integer("capacity", line.capacity);
+  pairs.integer("items", figures.item_count);
+  pairs.integer("capacity", figures.capacity);
   pairs.number("fill ratio", line.fill_ratio);
-  pairs.number("predicted error rate", line.predicted_error_rate);
-  pairs.integer("bytes", line.size_bytes);
+  pairs.number("predicted error rate", figures.predicted_error_rate);
+  pairs.integer("bytes", figures.size_bytes);
   pairs.integer("layers", line.layers);
   pairs.text("kind", kind_of(parameters));
   pairs.number("error rate", parameters.error_rate);
   pairs.integer("reserved capacity", parameters.capacity);
-  pairs.integer("items left", line.items_left);
-  pairs.integer("next layer bytes", line.next_layer_bytes);
+  pairs.integer("items left", figures.items_left);
+  pairs.integer("next layer bytes", figures.next_layer_bytes);
   if (window.is_set() && window.counts_items()) pairs.integer("window items", window.length);
   if (window.is_set() && !window.counts_items()) {
     pairs.number("window seconds", static_cast<double>(window.length) / 1000);
