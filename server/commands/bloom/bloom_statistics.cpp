@@ -6,17 +6,6 @@
 #include "core/bloom/scalable_filter.h"
 
 namespace server {
-namespace {
-
-void add(BloomTotals& totals, const core::bloom::ScalableFilter& filter) {
-  ++totals.object_count;
-  totals.layer_count += filter.layer_count();
-  totals.item_count += filter.item_count();
-  totals.capacity += filter.capacity();
-  totals.memory_bytes += filter.size_bytes();
-}
-
-}  // namespace
 
 BloomTotals bloom_totals(core::keyspace::Keyspace& keyspace, core::keyspace::Locking locking) {
   BloomTotals totals;
@@ -24,7 +13,13 @@ BloomTotals bloom_totals(core::keyspace::Keyspace& keyspace, core::keyspace::Loc
                                         .locking = locking};
   for (unsigned database = 0; database < keyspace.database_count(); ++database) {
     keyspace.scan(database, all, [&](const core::keyspace::Entry& entry) {
-      if (entry.is_filter()) add(totals, entry.filter());
+      if (!entry.is_filter()) return;
+      const core::bloom::ScalableFilter& filter = entry.filter();
+      ++totals.object_count;
+      totals.layer_count += filter.layer_count();
+      totals.item_count += filter.item_count();
+      totals.capacity += filter.capacity();
+      totals.memory_bytes += filter.size_bytes();
     });
   }
   return totals;

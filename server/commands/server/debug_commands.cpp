@@ -57,7 +57,8 @@ void write_push(protocol::ReplyWriter& reply) {
   reply.bulk("Some real reply following the push reply");
 }
 
-void write_three(protocol::ReplyWriter& reply) {
+void write_three(protocol::ReplyWriter& reply, void (protocol::ReplyWriter::*header)(size_t)) {
+  (reply.*header)(3);
   for (int64_t i = 0; i < 3; ++i) reply.integer(i);
 }
 
@@ -74,16 +75,8 @@ constexpr SampleReply kSampleReplies[] = {
     {"double", [](Reply& reply) { reply.shortest_number(3.141); }},
     {"bignum", [](Reply& reply) { reply.big_number("1234567999999999999999999999999999999"); }},
     {"null", [](Reply& reply) { reply.null(); }},
-    {"array",
-     [](Reply& reply) {
-       reply.array(3);
-       write_three(reply);
-     }},
-    {"set",
-     [](Reply& reply) {
-       reply.set(3);
-       write_three(reply);
-     }},
+    {"array", [](Reply& reply) { write_three(reply, &Reply::array); }},
+    {"set", [](Reply& reply) { write_three(reply, &Reply::set); }},
     {"map",
      [](Reply& reply) {
        reply.map(3);
