@@ -11,57 +11,44 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// Which forms of INFO include a section. INFO <name> always includes the section that it names.
-enum class Presence : uint8_t {
-  kDefault,     // INFO without section names, INFO all and INFO everything include the section
-  kAll,         // INFO all and INFO everything include the section
-  kEverything,  // INFO everything and INFO modules include the section, like a module's section
-  kNamed,       // only INFO <name> includes the section: another one has the same values
-};
+// The names that select several sections, or are second names of sections.
+constexpr std::string_view kByDefault[] = {"default", "all", "everything"};
+constexpr std::string_view kWithModuleList[] = {"module_list", "default", "all", "everything"};
+constexpr std::string_view kByAll[] = {"all", "everything"};
+constexpr std::string_view kOfFilterModule[] = {"bf", "modules", "everything"};
 
 struct Section {
   std::string_view title;
-  // A second name by which clients can select the section: "module_list", or "bf" for the sections
-  // of the filter module.
-  std::string_view group;
-  Presence presence;
+  // The names that select the section, in addition to its title. The section Bloom has none,
+  // because other sections have the same values.
+  std::span<const std::string_view> selected_by;
   Writer write;
 };
 
 constexpr Section kSections[] = {
-    {"Server", "", Presence::kDefault, write_server},
-    {"Clients", "", Presence::kDefault, write_clients},
-    {"Memory", "", Presence::kDefault, write_memory},
-    {"Persistence", "", Presence::kDefault, write_persistence},
-    {"Stats", "", Presence::kDefault, write_stats},
-    {"Replication", "", Presence::kDefault, write_replication},
-    {"CPU", "", Presence::kDefault, write_cpu},
-    {"Modules", "module_list", Presence::kDefault, write_module_list},
-    {"Commandstats", "", Presence::kAll, write_commandstats},
-    {"Errorstats", "", Presence::kDefault, write_errorstats},
-    {"Latencystats", "", Presence::kAll, write_latencystats},
-    {"Cluster", "", Presence::kDefault, write_cluster},
-    {"Keyspace", "", Presence::kDefault, write_keyspace},
-    {"bf_bloom_core_metrics", "bf", Presence::kEverything, write_bloom},
-    {"bf_bloom_defrag_metrics", "bf", Presence::kEverything, write_bloom_defrag},
-    {"Bloom", "", Presence::kNamed, write_bloom_objects},
+    {"Server", kByDefault, write_server},
+    {"Clients", kByDefault, write_clients},
+    {"Memory", kByDefault, write_memory},
+    {"Persistence", kByDefault, write_persistence},
+    {"Stats", kByDefault, write_stats},
+    {"Replication", kByDefault, write_replication},
+    {"CPU", kByDefault, write_cpu},
+    {"Modules", kWithModuleList, write_module_list},
+    {"Commandstats", kByAll, write_commandstats},
+    {"Errorstats", kByDefault, write_errorstats},
+    {"Latencystats", kByAll, write_latencystats},
+    {"Cluster", kByDefault, write_cluster},
+    {"Keyspace", kByDefault, write_keyspace},
+    {"bf_bloom_core_metrics", kOfFilterModule, write_bloom},
+    {"bf_bloom_defrag_metrics", kOfFilterModule, write_bloom_defrag},
+    {"Bloom", {}, write_bloom_objects},
 };
 
 bool asks_for(std::string_view name, const Section& section) {
-  if (equals_ignore_case(name, section.title)) return true;
-  if (!section.group.empty() && equals_ignore_case(name, section.group)) return true;
-  switch (section.presence) {
-    case Presence::kDefault:
-      if (equals_ignore_case(name, "default")) return true;
-      [[fallthrough]];
-    case Presence::kAll:
-      return equals_ignore_case(name, "all") || equals_ignore_case(name, "everything");
-    case Presence::kEverything:
-      return equals_ignore_case(name, "modules") || equals_ignore_case(name, "everything");
-    case Presence::kNamed:
-      return false;
-  }
-  return false;
+  return equals_ignore_case(name, section.title) ||
+         std::ranges::any_of(section.selected_by, [name](std::string_view word) {
+           return equals_ignore_case(name, word);
+         });
 }
 
 }  // namespace
