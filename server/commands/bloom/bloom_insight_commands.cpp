@@ -150,11 +150,8 @@ void write_window(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   reply.bulk("window");
   reply.map(5);
   PairWriter pairs(reply);
-  if (window.counts_items()) {
-    pairs.integer("items", window.length);
-  } else {
-    pairs.number("seconds", static_cast<double>(window.length) / 1000);
-  }
+  window.counts_items() ? pairs.integer("items", window.length)
+                        : pairs.number("seconds", static_cast<double>(window.length) / 1000);
   pairs.integer("generations", window.generations);
   pairs.flag("refresh", window.refreshes);
   pairs.integer("items over capacity", figures.items_over());

@@ -88,11 +88,8 @@ void write_node_of_slots(Context& ctx, const Node& node) {
   const Endpoint endpoint = endpoint_of(ctx, node);
   const cluster::EndpointType type = endpoint_type(ctx);
   ctx.reply.array(4);
-  if (type == cluster::EndpointType::kUnknown) {
-    ctx.reply.null();
-  } else {
-    ctx.reply.bulk(preferred_host(ctx, endpoint, node));
-  }
+  const bool has_host = type != cluster::EndpointType::kUnknown;
+  has_host ? ctx.reply.bulk(preferred_host(ctx, endpoint, node)) : ctx.reply.null();
   ctx.reply.integer(endpoint.port);
   ctx.reply.bulk(node.id);
   const bool has_ip = type != cluster::EndpointType::kIp;

@@ -58,11 +58,7 @@ void command_info(Context& ctx) {
   ctx.reply.array(names.size());
   for (const std::string_view name : names) {
     const RegisteredCommand* command = find_visible(ctx.services.registry, name);
-    if (command == nullptr) {
-      ctx.reply.null();
-    } else {
-      write_command_info(*command, ctx.reply);
-    }
+    command == nullptr ? ctx.reply.null() : write_command_info(*command, ctx.reply);
   }
 }
 

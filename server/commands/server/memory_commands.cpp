@@ -58,11 +58,7 @@ void memory_usage(Context& ctx) {
   while (!cursor.done()) {
     // The option SAMPLES is accepted for compatibility. No value has parts that would need
     // sampling.
-    if (cursor.eat_keyword("SAMPLES")) {
-      if (cursor.take_int64() < 0) cursor.fail(kSyntaxError);
-    } else {
-      cursor.fail(kSyntaxError);
-    }
+    if (!cursor.eat_keyword("SAMPLES") || cursor.take_int64() < 0) cursor.fail(kSyntaxError);
   }
   if (!cursor.ok()) return ctx.reply.error(cursor.error());
   const KeyRef key = ctx.key(2);

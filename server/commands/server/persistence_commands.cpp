@@ -25,13 +25,9 @@ void save(Context& ctx) {
 
 /* BGSAVE [SCHEDULE] */
 void bgsave(Context& ctx) {
-  bool may_wait = false;
-  if (ctx.args.size() > 1) {
-    if (ctx.args.size() > 2 || !protocol::equals_ignore_case(ctx.args[1], "SCHEDULE")) {
-      return ctx.reply.error(kSyntaxError);
-    }
-    may_wait = true;
-  }
+  const bool may_wait =
+      ctx.args.size() == 2 && protocol::equals_ignore_case(ctx.args[1], "SCHEDULE");
+  if (!may_wait && ctx.args.size() > 1) return ctx.reply.error(kSyntaxError);
   SnapshotSaver& saver = ctx.services.durability.saves().snapshots();
   const auto started = ctx.in_exec ? saver.schedule() : saver.start(may_wait);
   if (!started) return ctx.reply.error(started.error().message);

@@ -197,11 +197,9 @@ void getex(Context& ctx) {
   TtlOption option;
   ArgumentCursor cursor(ctx.args.subspan(2));
   while (!cursor.done()) {
-    if (cursor.eat_keyword("PERSIST")) {
-      if (!choose_ttl(option, Ttl::kPersist)) cursor.fail(kSyntaxError);
-    } else if (!eat_ttl(cursor, option)) {
-      cursor.fail(kSyntaxError);
-    }
+    const bool fits =
+        cursor.eat_keyword("PERSIST") ? choose_ttl(option, Ttl::kPersist) : eat_ttl(cursor, option);
+    if (!fits) cursor.fail(kSyntaxError);
   }
   if (!cursor.ok()) return ctx.reply.error(cursor.error());
   core::Result<int64_t> at_ms = core::keyspace::kNoExpiry;
