@@ -22,13 +22,17 @@ namespace {
 
 using enum SubscriptionKind;
 
-// Returns the number of the client's subscriptions for a reply. Shard channels are counted
+// Replies with the number of the client's subscriptions after a change. Shard channels are counted
 // separately. Channels and patterns are counted together.
-int64_t published_count(const Subscriptions& subscriptions, SubscriptionKind kind) {
+void answer_change(Context& ctx, SubscriptionKind kind, std::optional<std::string_view> name) {
+  const Subscriptions& subscriptions = ctx.session.subscriptions;
   const size_t count = kind == kShardChannel
                            ? subscriptions.count(kShardChannel)
                            : subscriptions.count(kChannel) + subscriptions.count(kPattern);
-  return static_cast<int64_t>(count);
+  ctx.reply.push(3);
+  ctx.reply.bulk(ctx.command->row->name);
+  name ? ctx.reply.bulk(*name) : ctx.reply.null();
+  ctx.reply.integer(static_cast<int64_t>(count));
 }
 
 // Returns whether this server is a node of a cluster of several servers. There, a message to an
@@ -71,28 +75,19 @@ void subscribe(Context& ctx, SubscriptionKind kind) {
           &session.client->subscriptions.names_bytes);
       session.subscriptions.add(kind, name, serial);
     }
-    ctx.reply.push(3);
-    ctx.reply.bulk(ctx.command->row->name);
-    ctx.reply.bulk(name);
-    ctx.reply.integer(published_count(session.subscriptions, kind));
+    answer_change(ctx, kind, name);
   }
 }
 
 /* UNSUBSCRIBE [channel ...] | PUNSUBSCRIBE [pattern ...] | SUNSUBSCRIBE [shardchannel ...] */
 void unsubscribe(Context& ctx, SubscriptionKind kind) {
   Subscriptions& subscriptions = ctx.session.subscriptions;
-  const auto answer = [&](std::optional<std::string_view> name) {
-    ctx.reply.push(3);
-    ctx.reply.bulk(ctx.command->row->name);
-    name ? ctx.reply.bulk(*name) : ctx.reply.null();
-    ctx.reply.integer(published_count(subscriptions, kind));
-  };
   const auto drop = [&](std::string_view name) {
     if (subscriptions.contains(kind, name)) {
       ctx.services.pubsub.unsubscribe(kind, name, ctx.client.id);
       subscriptions.remove(kind, name);
     }
-    answer(name);
+    answer_change(ctx, kind, name);
   };
   if (ctx.args.size() > 1) {
     for (const std::string_view name : ctx.args.subspan(1)) drop(name);
@@ -100,7 +95,7 @@ void unsubscribe(Context& ctx, SubscriptionKind kind) {
   }
   const auto all = subscriptions.names(kind);
   for (const std::string& name : all) drop(name);
-  if (all.empty()) answer(std::nullopt);
+  if (all.empty()) answer_change(ctx, kind, std::nullopt);
 }
 
 /* PUBLISH channel message | SPUBLISH shardchannel message */
