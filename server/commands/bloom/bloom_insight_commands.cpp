@@ -36,42 +36,38 @@ using core::bloom::ScalableFilter;
 // the fill ratio to four digits, whatever the size of the filter.
 constexpr uint64_t kReadBytes = uint64_t{64} << 20;
 
-// A fill level for which the reply predicts the residue: the fraction of items that could not be
-// deleted at this level. `share` is the fill level: the number of items divided by the capacity.
-struct Load {
-  std::string_view name;
-  double share;
-};
-constexpr Load kLoads[] = {{"25%", 0.25}, {"50%", 0.5}, {"60%", 0.6}, {"100%", 1}};
-
-void write_planned_residue(protocol::ReplyWriter& reply, LayoutId layout,
-                           const core::bloom::LayerPlan& layer) {
-  reply.bulk("predicted residue");
-  reply.map(std::size(kLoads));
-  PairWriter pairs(reply);
-  for (const Load& load : kLoads) {
-    const double items = load.share * static_cast<double>(layer.capacity);
-    pairs.number(load.name,
-                 core::bloom::predicted_residue(layout, layer.geometry, items).value_or(0));
-  }
-}
-
-// A reservation allocates all pages at once, but only the pages that items have touched are
-// resident. So BF.PLAN predicts the resident bytes for several fractions of the capacity.
+// A number of items as a fraction of the capacity.
 struct Fill {
   std::string_view name;
   double share;
 };
-constexpr Fill kFills[] = {
+// The fill levels for which BF.PLAN predicts the residue: the fraction of items that could not be
+// deleted at this level.
+constexpr Fill kResidueFills[] = {{"25%", 0.25}, {"50%", 0.5}, {"60%", 0.6}, {"100%", 1}};
+// A reservation allocates all pages at once, but only the pages that items have touched are
+// resident. So BF.PLAN predicts the resident bytes for several fractions of the capacity.
+constexpr Fill kResidentFills[] = {
     {"0.001%", 1e-5}, {"0.01%", 1e-4}, {"0.1%", 1e-3}, {"1%", 0.01}, {"100%", 1}};
+
+void write_planned_residue(protocol::ReplyWriter& reply, LayoutId layout,
+                           const core::bloom::LayerPlan& layer) {
+  reply.bulk("predicted residue");
+  reply.map(std::size(kResidueFills));
+  PairWriter pairs(reply);
+  for (const Fill& fill : kResidueFills) {
+    const double items = fill.share * static_cast<double>(layer.capacity);
+    pairs.number(fill.name,
+                 core::bloom::predicted_residue(layout, layer.geometry, items).value_or(0));
+  }
+}
 
 void write_planned_resident(protocol::ReplyWriter& reply, uint64_t array_bytes, double touches) {
   constexpr double kPageBytes = 4096;
   const double pages = std::max(1.0, static_cast<double>(array_bytes) / kPageBytes);
   reply.bulk("resident bytes");
-  reply.map(std::size(kFills));
+  reply.map(std::size(kResidentFills));
   PairWriter pairs(reply);
-  for (const Fill& fill : kFills) {
+  for (const Fill& fill : kResidentFills) {
     // A page stays untouched with probability (1 - 1/pages)^touches.
     const double touched = -std::expm1(fill.share * touches * std::log1p(-1 / pages));
     pairs.integer(fill.name, static_cast<uint64_t>(touched * static_cast<double>(array_bytes)));
