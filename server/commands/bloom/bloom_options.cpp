@@ -36,50 +36,12 @@ using protocol::ArgumentCursor;
 // The tightening ratio that the configuration has by default.
 constexpr double kUsualTightening = 0.5;
 
-// BF.RESERVE has separate errors for a number out of range and for a word that is not a number.
-// BF.INSERT has one text for both.
-struct OptionTexts {
-  std::string_view bad_error_rate;
-  std::string_view error_rate_range;
-  std::string_view bad_capacity;
-  std::string_view capacity_range;
-  std::string_view bad_expansion;
-  std::string_view expansion_range;
-  std::string_view no_expansion;
-  std::string_view arity;
-};
+constexpr std::string_view kReserveArity = "ERR wrong number of arguments for 'bf.reserve' command";
+constexpr std::string_view kPlanArity = "ERR wrong number of arguments for 'bf.plan' command";
+constexpr std::string_view kInsertArity = "ERR wrong number of arguments for 'bf.insert' command";
 
 static_assert(core::bloom::kMaxLayerCapacity == 281474976710656 && kExpansionMax == 32768,
               "the error texts name them");
-
-constexpr OptionTexts kReserveTexts = {
-    .bad_error_rate = kBadErrorRate,
-    .error_rate_range = core::bloom::kErrorRateRange,
-    .bad_capacity = "ERR bad capacity",
-    .capacity_range = kCapacityRange,
-    .bad_expansion = "ERR bad expansion",
-    .expansion_range = "ERR expansion must be in the range [0, 32768]",
-    .no_expansion = kNoExpansion,
-    .arity = "ERR wrong number of arguments for 'bf.reserve' command",
-};
-
-constexpr OptionTexts kPlanTexts = [] {
-  OptionTexts texts = kReserveTexts;
-  texts.arity = "ERR wrong number of arguments for 'bf.plan' command";
-  return texts;
-}();
-
-constexpr std::string_view kInsertArity = "ERR wrong number of arguments for 'bf.insert' command";
-constexpr OptionTexts kInsertTexts = {
-    .bad_error_rate = kInsertErrorRate,
-    .error_rate_range = kInsertErrorRate,
-    .bad_capacity = kInsertCapacity,
-    .capacity_range = kInsertCapacity,
-    .bad_expansion = kInsertExpansion,
-    .expansion_range = kInsertExpansion,
-    .no_expansion = kInsertArity,
-    .arity = kInsertArity,
-};
 
 // The settings in a client's command. The configuration provides the settings that the command
 // omits.
@@ -100,8 +62,9 @@ struct Settings {
 
 class SettingsParser {
  public:
-  SettingsParser(ArgumentCursor& cursor, const OptionTexts& texts, WindowWords window)
-      : cursor_(cursor), texts_(texts) {
+  // `arity` is the command's error for a missing argument.
+  SettingsParser(ArgumentCursor& cursor, std::string_view arity, WindowWords window)
+      : cursor_(cursor), arity_(arity) {
     settings_.window = window;
   }
 
@@ -110,9 +73,10 @@ class SettingsParser {
   void take_error_rate() {
     const std::string_view text = cursor_.next();
     const auto parsed = core::parse_double(text);
-    if (!parsed) cursor_.fail(bad(texts_.bad_error_rate, core::rate_hint(text)));
+    if (!parsed) cursor_.fail(bad(text_of(kBadErrorRate, kInsertErrorRate), core::rate_hint(text)));
     const double rate = parsed.value_or(0);
-    if (cursor_.ok() && !(rate > 0 && rate < 1)) cursor_.fail(texts_.error_rate_range);
+    if (cursor_.ok() && !(rate > 0 && rate < 1))
+      cursor_.fail(text_of(core::bloom::kErrorRateRange, kInsertErrorRate));
     settings_.error_rate = rate;
   }
 
@@ -121,11 +85,12 @@ class SettingsParser {
     const auto count = core::parse_count(text);
     if (!count) {
       const std::string hint = core::count_hint(text);
-      cursor_.fail(bad(texts_.bad_capacity, hint.empty() ? std::string(kCountForm) : hint));
+      cursor_.fail(bad(text_of("ERR bad capacity", kInsertCapacity),
+                       hint.empty() ? std::string(kCountForm) : hint));
     }
     const int64_t capacity = count.value_or(0);
     if (cursor_.ok() && (capacity < 1 || capacity > kCapacityMax)) {
-      cursor_.fail(texts_.capacity_range);
+      cursor_.fail(text_of(kCapacityRange, kInsertCapacity));
     }
     settings_.capacity = static_cast<uint64_t>(capacity);
   }
@@ -187,6 +152,12 @@ class SettingsParser {
   static constexpr std::string_view kCountForm = "write an integer, such as 100000";
   static constexpr int64_t kCapacityMax = core::bloom::kMaxLayerCapacity;
 
+  // BF.RESERVE and BF.PLAN have separate errors for a number out of range and for a word that is
+  // not a number. BF.INSERT has one text for both.
+  std::string_view text_of(std::string_view text, std::string_view insert_text) const {
+    return arity_ == kInsertArity ? insert_text : text;
+  }
+
   // Returns RedisBloom's error text, followed by a hint on the correct syntax.
   std::string_view bad(std::string_view text, const std::string& hint) {
     // If the argument cursor already has an error, that error may be a view of the string
@@ -197,16 +168,16 @@ class SettingsParser {
   }
 
   void take_expansion() {
-    if (!has_value(texts_.no_expansion)) return;
-    const int64_t expansion = cursor_.take_int64(texts_.bad_expansion);
+    if (!has_value(text_of(kNoExpansion, kInsertArity))) return;
+    const int64_t expansion = cursor_.take_int64(text_of("ERR bad expansion", kInsertExpansion));
     if (cursor_.ok() && (expansion < 0 || expansion > kExpansionMax)) {
-      cursor_.fail(texts_.expansion_range);
+      cursor_.fail(text_of("ERR expansion must be in the range [0, 32768]", kInsertExpansion));
     }
     settings_.expansion = static_cast<uint32_t>(expansion);
   }
 
   void take_tightening() {
-    if (!has_value(texts_.arity)) return;
+    if (!has_value(arity_)) return;
     const double ratio = cursor_.take_double("ERR bad tightening ratio");
     if (cursor_.ok() && !(ratio > 0 && ratio < 1)) {
       cursor_.fail(core::bloom::kTighteningRange);
@@ -215,7 +186,7 @@ class SettingsParser {
   }
 
   void take_layout() {
-    if (!has_value(texts_.arity)) return;
+    if (!has_value(arity_)) return;
     for (const LayoutRow& row : core::bloom::layout_rows()) {
       if (!cursor_.eat_keyword(row.name)) continue;
       settings_.layout = row.id;
@@ -227,7 +198,7 @@ class SettingsParser {
   }
 
   void take_seed() {
-    if (!has_value(texts_.arity)) return;
+    if (!has_value(arity_)) return;
     const std::string_view bytes = cursor_.next();
     Seed seed;
     if (bytes.size() != seed.size()) return cursor_.fail("ERR invalid seed");
@@ -236,7 +207,7 @@ class SettingsParser {
   }
 
   void take_region_bits() {
-    if (!has_value(texts_.arity)) return;
+    if (!has_value(arity_)) return;
     constexpr std::string_view kBad = "ERR REGIONS must be in the range [1, 255]";
     static_assert(core::bloom::kMaxRegionBits == 255, "the text names it");
     settings_.region_bits =
@@ -244,7 +215,7 @@ class SettingsParser {
   }
 
   void take_scale_to() {
-    if (!has_value(texts_.arity)) return;
+    if (!has_value(arity_)) return;
     const int64_t capacity =
         cursor_.take_int64_between(0, std::numeric_limits<int64_t>::max(), kBadCapacity);
     if (cursor_.ok() && capacity == 0) cursor_.fail(core::bloom::kCapacityIsZero);
@@ -252,7 +223,7 @@ class SettingsParser {
   }
 
   ArgumentCursor& cursor_;
-  const OptionTexts& texts_;
+  const std::string_view arity_;
   Settings settings_;
   std::string hinted_;  // error text with a hint; the argument cursor may hold a view of it
 };
@@ -422,7 +393,7 @@ FilterParameters default_filter_parameters(const Config& config, CommandOrigin o
 core::Result<FilterRequest> parse_reserve(const Context& ctx) {
   const bool is_own = ctx.session.origin == CommandOrigin::kOwnJournal;
   ArgumentCursor cursor(ctx.args.subspan(2));
-  SettingsParser parser(cursor, kReserveTexts, {WindowWords::Form::kReserve, is_own});
+  SettingsParser parser(cursor, kReserveArity, {WindowWords::Form::kReserve, is_own});
   parser.take_error_rate();
   // After an invalid error rate the argument cursor is at its end, so take_capacity() fails, too.
   // Only the first error is reported, because the cursor keeps it.
@@ -443,7 +414,7 @@ core::Result<FilterRequest> parse_reserve(const Context& ctx) {
 
 core::Result<FilterParameters> parse_plan(const Config& config, Arguments arguments) {
   ArgumentCursor cursor(arguments.subspan(1));
-  SettingsParser parser(cursor, kPlanTexts, {});
+  SettingsParser parser(cursor, kPlanArity, {});
   parser.take_error_rate();
   parser.take_capacity();
   while (!cursor.done()) {
@@ -457,7 +428,7 @@ core::Result<FilterParameters> parse_plan(const Config& config, Arguments argume
 core::Result<FilterRequest> parse_insert(const Context& ctx) {
   const bool is_own = ctx.session.origin == CommandOrigin::kOwnJournal;
   ArgumentCursor cursor(ctx.args.subspan(2));
-  SettingsParser parser(cursor, kInsertTexts, {WindowWords::Form::kInsert, is_own});
+  SettingsParser parser(cursor, kInsertArity, {WindowWords::Form::kInsert, is_own});
   Arguments items;
   bool no_create = false;
   while (!cursor.done()) {
