@@ -35,20 +35,9 @@ class ItemBatch {
 
   std::span<const core::bloom::ItemHash> hashes() const { return {hashes_.data(), hashes_.size()}; }
 
-  std::span<core::bloom::AddOutcome> outcomes() {
-    resize(outcomes_, hashes_.size());
-    return {outcomes_.data(), outcomes_.size()};
-  }
-
-  std::span<core::bloom::Removal> removals() {
-    resize(removals_, hashes_.size());
-    return {removals_.data(), removals_.size()};
-  }
-
-  std::span<bool> found() {
-    resize(found_, hashes_.size());
-    return {found_.data(), found_.size()};
-  }
+  std::span<core::bloom::AddOutcome> outcomes() { return one_per_hash(outcomes_); }
+  std::span<core::bloom::Removal> removals() { return one_per_hash(removals_); }
+  std::span<bool> found() { return one_per_hash(found_); }
 
   // Frees buffers for more than kKeptItemsMax items, which the thread would otherwise keep. Must be
   // called after each command.
@@ -66,6 +55,12 @@ class ItemBatch {
   template <class T>
   static void resize(boost::container::vector<T>& values, size_t size) {
     values.resize(size, boost::container::default_init);
+  }
+
+  template <class T>
+  std::span<T> one_per_hash(boost::container::vector<T>& values) const {
+    resize(values, hashes_.size());
+    return {values.data(), values.size()};
   }
 
   template <class T>
