@@ -86,9 +86,7 @@ Digest keyspace_digest(const core::keyspace::Keyspace& keyspace) {
 }
 
 std::string to_text(const Digest& digest) {
-  std::string text;
-  for (const uint8_t byte : digest) text += fmt::format("{:02x}", byte);
-  return text;
+  return fmt::format("{:02x}", fmt::join(digest, ""));
 }
 
 }  // namespace server

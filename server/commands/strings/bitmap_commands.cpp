@@ -57,10 +57,11 @@ struct BitRange {
   bool in_bits = false;
 };
 
-std::optional<bool> parse_unit(std::string_view word) {
-  if (protocol::equals_ignore_case(word, "BIT")) return true;
-  if (protocol::equals_ignore_case(word, "BYTE")) return false;
-  return std::nullopt;
+// Returns whether the unit is BIT. The cursor stores an error if it is neither BIT nor BYTE.
+bool counts_bits(ArgumentCursor& cursor, std::string_view unit) {
+  const bool is_bit = protocol::equals_ignore_case(unit, "BIT");
+  if (!is_bit && !protocol::equals_ignore_case(unit, "BYTE")) cursor.fail(kSyntaxError);
+  return is_bit;
 }
 
 // Parses "start end [BYTE | BIT]" of BITCOUNT. The argument cursor stores an error for a later
@@ -72,11 +73,7 @@ BitRange parse_count_range(ArgumentCursor& cursor) {
   if (count != 2 && count != 3) cursor.fail(kSyntaxError);
   range.start = cursor.take_int64();
   range.end = cursor.take_int64();
-  if (count == 3) {
-    const auto unit = parse_unit(cursor.next());
-    if (!unit) cursor.fail(kSyntaxError);
-    range.in_bits = unit.value_or(false);
-  }
+  if (count == 3) range.in_bits = counts_bits(cursor, cursor.next());
   return range;
 }
 
@@ -89,11 +86,7 @@ BitRange parse_position_range(ArgumentCursor& cursor) {
   if (count == 0) return range;
   if (count > 3) cursor.fail(kSyntaxError);
   range.start = cursor.take_int64();
-  if (cursor.ok() && count == 3) {
-    const auto unit = parse_unit(cursor.rest()[1]);
-    if (!unit) cursor.fail(kSyntaxError);
-    range.in_bits = unit.value_or(false);
-  }
+  if (cursor.ok() && count == 3) range.in_bits = counts_bits(cursor, cursor.rest()[1]);
   if (range.has_end) range.end = cursor.take_int64();
   return range;
 }
