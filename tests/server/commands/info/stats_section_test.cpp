@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "core/keyspace/expiry_index.h"
+#include "core/keyspace/keyspace.h"
 #include "server/base/metrics/gauges.h"
 #include "server/base/metrics/statistics.h"
 #include "tests/support/command_test.h"
