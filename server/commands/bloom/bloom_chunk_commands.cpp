@@ -162,8 +162,6 @@ void load(Context& ctx) {
                 [&ctx](const KeyRef& key, const auto&) { ctx.commit(key, KeyEvent::kBloomLoad); });
 }
 
-constexpr auto kLoadKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
-
 const Command kBloomChunkRows[] = {
     {.name = "bf.scandump",
      .arity = 3,
@@ -176,7 +174,7 @@ const Command kBloomChunkRows[] = {
     {.name = "bf.loadchunk",
      .arity = 4,
      .flags = kWrite | kDenyOom,
-     .keys = kLoadKey,
+     .keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate),
      .summary = "Loads one of the pieces that BF.SCANDUMP returned",
      .complexity = "O(N) where N is the bytes of the chunk",
      .syntax = "key iterator data",

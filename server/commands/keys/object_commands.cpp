@@ -80,8 +80,6 @@ void object_refcount(Context& ctx) {
   });
 }
 
-constexpr std::array<KeyRange, 2> kObjectKey{{{2, 2, 1, kKeyRo}, {}}};
-
 const Command kObjectSubcommands[] = {
     {.name = "encoding",
      .arity = 3,
@@ -119,7 +117,7 @@ const Command kObjectRows[] = {
 }  // namespace
 
 const CommandFamily kObjectCommands{{.flags = kReadOnly,
-                                     .keys = kObjectKey,
+                                     .keys = {{{2, 2, 1, kKeyRo}, {}}},
                                      .categories = kKeyspace,
                                      .group = "generic",
                                      .since = "2.2.3",

@@ -275,7 +275,6 @@ void acl_whoami(Context& ctx) {
 }
 
 constexpr uint32_t kAnybodys = kNoScript | kLoading | kStale;
-constexpr uint32_t kAdministrators = kAnybodys | kAdmin;
 
 constexpr Command kAclSubcommands[] = {
     {.name = "cat",
@@ -361,7 +360,7 @@ const Command kAclRows[] = {
 }  // namespace
 
 const CommandFamily kAclCommands{
-    {.flags = kAdministrators, .group = "server", .since = "6.0.0", .complexity = "O(1)"},
+    {.flags = kAnybodys | kAdmin, .group = "server", .since = "6.0.0", .complexity = "O(1)"},
     kAclRows};
 
 }  // namespace server

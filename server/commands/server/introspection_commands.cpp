@@ -163,8 +163,6 @@ void command_getkeys(Context& ctx, WithFlags with_flags) {
   }
 }
 
-constexpr uint32_t kAnyState = kLoading | kStale;
-
 constexpr Command kIntrospectionSubcommands[] = {
     {.name = "count",
      .arity = 2,
@@ -222,7 +220,7 @@ const Command kIntrospectionRows[] = {
 }  // namespace
 
 const CommandFamily kIntrospectionCommands{
-    {.flags = kAnyState, .categories = kConnection, .group = "server", .since = "2.8.13"},
+    {.flags = kLoading | kStale, .categories = kConnection, .group = "server", .since = "2.8.13"},
     kIntrospectionRows};
 
 }  // namespace server

@@ -257,8 +257,6 @@ void memory_purge(Context& ctx) {
   ctx.reply.ok();
 }
 
-constexpr std::array<KeyRange, 2> kUsageKey{{{2, 2, 1, kKeyRo}, {}}};
-
 const Command kMemorySubcommands[] = {
     {.name = "doctor",
      .arity = 2,
@@ -286,7 +284,7 @@ const Command kMemorySubcommands[] = {
     {.name = "usage",
      .arity = -3,
      .flags = kReadOnly,
-     .keys = kUsageKey,
+     .keys = {{{2, 2, 1, kKeyRo}, {}}},
      .summary = "Returns the bytes that a key and its value use",
      .syntax = "key [SAMPLES samples]",
      .handler = memory_usage},

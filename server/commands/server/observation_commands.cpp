@@ -66,8 +66,6 @@ void monitor(Context& ctx) {
   ctx.services.observer.start_monitor(ctx.session);
 }
 
-constexpr uint32_t kSlowlogFlags = kAdmin | kLoading | kStale;
-
 constexpr Command kSlowlogSubcommands[] = {
     {.name = "get",
      .arity = -2,
@@ -104,6 +102,6 @@ const Command kObservationRows[] = {
 }  // namespace
 
 const CommandFamily kObservationCommands{
-    {.flags = kSlowlogFlags, .group = "server", .since = "2.2.12"}, kObservationRows};
+    {.flags = kAdmin | kLoading | kStale, .group = "server", .since = "2.2.12"}, kObservationRows};
 
 }  // namespace server
