@@ -203,12 +203,13 @@ constexpr Command question(std::string_view name, std::string_view summary,
 // Returns the table row of a subcommand by which administrators change a Redis Cluster.
 template <void (*answer)(Context&) = topology_refusal>
 constexpr Command order(std::string_view name, int arity, std::string_view summary,
-                        std::string_view syntax = {}) {
+                        std::string_view syntax = {}, std::string_view tips = {}) {
   return {.name = name,
           .arity = arity,
           .flags = kAdmin | kStale | kNoAsyncLoading,
           .summary = summary,
           .syntax = syntax,
+          .tips = tips,
           .handler = in_cluster<answer>};
 }
 
@@ -249,19 +250,13 @@ constexpr Command reset_row() {
   return row;
 }
 
-constexpr Command bumpepoch_row() {
-  Command row =
-      order<cluster_bumpepoch>("bumpepoch", 2, "Returns the epoch, which does not change");
-  row.tips = kVaryingOutput;
-  return row;
-}
-
 constexpr Command kClusterSubcommands[] = {
     order("addslots", -3, "Always fails: would assign slots", "slot:integer ..."),
     newer(order("addslotsrange", -4, "Always fails: would assign ranges of slots",
                 "(start-slot:integer end-slot:integer) ..."),
           "7.0.0"),
-    bumpepoch_row(),
+    order<cluster_bumpepoch>("bumpepoch", 2, "Returns the epoch, which does not change", "",
+                             kVaryingOutput),
     node_question<cluster_count_failure_reports>("count-failure-reports",
                                                  "Returns 0: nodes do not report each other"),
     through_all_keys(question_of<cluster_countkeysinslot>("countkeysinslot", 3, "slot:integer",
