@@ -38,6 +38,7 @@ std::span<const Command> completed(std::span<const Command> rows, const Command&
       continue;
     }
     if (row.complexity.empty()) row.complexity = common.complexity;
+    if (row.tips.empty()) row.tips = common.tips;
     if (row.flags == 0) row.flags = common.flags;
     if (row.keys[0].first == 0) row.keys = common.keys;
     if (row.categories == 0) row.categories = common.categories;

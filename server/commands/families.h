@@ -12,9 +12,9 @@
 namespace server {
 
 // The rows of one family, and the fields that most of them share. A row that omits its group,
-// since, complexity, flags, keys or categories has the field of `common`. A container without a
-// handler has only the group and since of `common`. Its arity is -2, and its complexity depends on
-// the subcommand.
+// since, complexity, tips, flags, keys or categories has the field of `common`. A container without
+// a handler has only the group and since of `common`. Its arity is -2, and its complexity depends
+// on the subcommand.
 struct CommandFamily {
   Command common{};
   std::span<const Command> rows{};

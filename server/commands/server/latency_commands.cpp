@@ -139,20 +139,16 @@ void latency_histogram(Context& ctx) {
 }
 
 constexpr uint32_t kLatencyFlags = kAdmin | kNoScript | kLoading | kStale;
-constexpr std::string_view kLatencyTips =
-    "nondeterministic_output request_policy:all_nodes response_policy:special";
 
 const Command kLatencySubcommands[] = {
     {.name = "doctor",
      .arity = 2,
      .summary = "Reports slow events, and advice",
-     .tips = kLatencyTips,
      .handler = latency_doctor},
     {.name = "graph",
      .arity = 3,
      .summary = "Draws the slow events of one kind",
      .syntax = "event",
-     .tips = kLatencyTips,
      .handler = latency_graph_command},
     {.name = "histogram",
      .arity = -2,
@@ -161,18 +157,15 @@ const Command kLatencySubcommands[] = {
      .complexity = "O(N) where N is the number of commands with latency information being "
                    "retrieved",
      .syntax = "[command ...]",
-     .tips = kLatencyTips,
      .handler = latency_histogram},
     {.name = "history",
      .arity = 3,
      .summary = "Returns the slow events of one kind",
      .syntax = "event",
-     .tips = kLatencyTips,
      .handler = latency_history},
     {.name = "latest",
      .arity = 2,
      .summary = "Returns the last slow event of each kind",
-     .tips = kLatencyTips,
      .handler = latency_latest},
     {.name = "reset",
      .arity = -2,
@@ -191,7 +184,11 @@ const Command kLatencyRows[] = {
 }  // namespace
 
 const CommandFamily kLatencyCommands{
-    {.flags = kLatencyFlags, .group = "server", .since = "2.8.13", .complexity = "O(1)"},
+    {.flags = kLatencyFlags,
+     .group = "server",
+     .since = "2.8.13",
+     .complexity = "O(1)",
+     .tips = "nondeterministic_output request_policy:all_nodes response_policy:special"},
     kLatencyRows};
 
 }  // namespace server
