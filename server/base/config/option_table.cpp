@@ -10,16 +10,16 @@
 
 #include "core/bloom/parameters.h"
 #include "server/base/config/buffer_limits.h"
+#include "server/base/config/option_rows.h"
 #include "server/base/config/special_values.h"
 #include "server/base/config/words.h"
 
 namespace server {
 namespace {
 
+using namespace rows;
+
 constexpr int64_t kMebibyte = int64_t{1} << 20;
-constexpr Mutability kImmutable = Mutability::kImmutable;
-constexpr Mutability kProtected = Mutability::kProtected;
-constexpr Mutability kWithHook = Mutability::kWithHook;
 
 std::string default_io_threads() {
   constexpr unsigned kMost = 8;
@@ -38,362 +38,166 @@ std::vector<std::string_view> layout_choices() {
   return names;
 }
 
-std::vector<Option> network_options() {
+// Returns the options on clients: addresses, security, and limits on buffers.
+std::vector<Option> client_options() {
   return {
-      {.name = "bind",
-       .kind = OptionKind::kList,
-       .default_text = "* -::*",
-       .mutability = kWithHook,
-       .multi_argument = true,
-       .parser = parse_bind},
-      {.name = "port",
-       .kind = OptionKind::kInteger,
-       .default_text = "6379",
-       .max = 65535,
-       .mutability = kWithHook},
-      {.name = "unixsocket", .kind = OptionKind::kString, .mutability = kImmutable},
-      {.name = "unixsocketperm",
-       .kind = OptionKind::kOctal,
-       .default_text = "0",
-       .max = 0777,
-       .mutability = kImmutable},
-      {.name = "unixsocketgroup", .kind = OptionKind::kString, .mutability = kImmutable},
-      {.name = "timeout", .kind = OptionKind::kInteger, .default_text = "0", .max = kInt32Max},
-      {.name = "tcp-keepalive",
-       .kind = OptionKind::kInteger,
-       .default_text = "300",
-       .max = kInt32Max},
-      {.name = "tcp-backlog",
-       .kind = OptionKind::kInteger,
-       .default_text = "511",
-       .max = kInt32Max,
-       .mutability = kImmutable},
-      {.name = "maxclients",
-       .kind = OptionKind::kInteger,
-       .default_text = "10000",
-       .min = 1,
-       .max = kUint32Max},
-      {.name = "max-new-connections-per-cycle",
-       .kind = OptionKind::kInteger,
-       .default_text = "256",
-       .min = 1,
-       .max = 1000},
-      {.name = "max-new-tls-connections-per-cycle",
-       .kind = OptionKind::kInteger,
-       .default_text = "256",
-       .min = 1,
-       .max = 1000},
-      {.name = "io-threads",
-       .kind = OptionKind::kInteger,
-       .default_text = default_io_threads(),
-       .min = 1,
-       .max = 128,
-       .mutability = kImmutable},
-  };
-}
-
-std::vector<Option> security_options() {
-  return {
-      {.name = "protected-mode", .kind = OptionKind::kBool, .default_text = "yes"},
-      {.name = "requirepass", .kind = OptionKind::kString, .sensitive = true},
-      {.name = "aclfile", .kind = OptionKind::kString, .mutability = kImmutable},
-      {.name = "acllog-max-len", .kind = OptionKind::kInteger, .default_text = "128"},
-      {.name = "acl-pubsub-default",
-       .kind = OptionKind::kEnum,
-       .default_text = "resetchannels",
-       .choices = {"allchannels", "resetchannels"}},
-      {.name = "enable-protected-configs",
-       .kind = OptionKind::kEnum,
-       .default_text = "no",
-       .choices = {"no", "yes", "local"},
-       .mutability = kImmutable},
-  };
-}
-
-std::vector<Option> limit_options() {
-  return {
-      {.name = "proto-max-bulk-len",
-       .kind = OptionKind::kMemory,
-       .default_text = "536870912",
-       .min = kMebibyte},
-      {.name = "client-query-buffer-limit",
-       .kind = OptionKind::kMemory,
-       .default_text = "1073741824",
-       .min = kMebibyte},
-      {.name = "client-output-buffer-limit",
-       .kind = OptionKind::kList,
-       .default_text = "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
-       .multi_argument = true,
-       .parser = parse_buffer_limits,
-       .line_writer = write_buffer_limits},
+      list("bind", {.default_text = "* -::*", .mutability = kWithHook, .parser = parse_bind}),
+      integer("port", "6379", 0, 65535, {.mutability = kWithHook}),
+      text("unixsocket", {.mutability = kImmutable}),
+      row(OptionKind::kOctal, "unixsocketperm", "0", {.max = 0777, .mutability = kImmutable}),
+      text("unixsocketgroup", {.mutability = kImmutable}),
+      integer("timeout", "0", 0, kInt32Max),
+      integer("tcp-keepalive", "300", 0, kInt32Max),
+      integer("tcp-backlog", "511", 0, kInt32Max, {.mutability = kImmutable}),
+      integer("maxclients", "10000", 1, kUint32Max),
+      integer("max-new-connections-per-cycle", "256", 1, 1000),
+      integer("max-new-tls-connections-per-cycle", "256", 1, 1000),
+      integer("io-threads", default_io_threads(), 1, 128, {.mutability = kImmutable}),
+      flag("protected-mode", "yes"),
+      text("requirepass", {.sensitive = true}),
+      text("aclfile", {.mutability = kImmutable}),
+      integer("acllog-max-len", "128", 0, kInt64Max),
+      choice("acl-pubsub-default", "resetchannels", {"allchannels", "resetchannels"}),
+      choice("enable-protected-configs", "no", {"no", "yes", "local"}, {.mutability = kImmutable}),
+      bytes("proto-max-bulk-len", "536870912", {.min = kMebibyte}),
+      bytes("client-query-buffer-limit", "1073741824", {.min = kMebibyte}),
+      list("client-output-buffer-limit",
+           {.default_text = "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+            .parser = parse_buffer_limits,
+            .line_writer = write_buffer_limits}),
   };
 }
 
 std::vector<Option> process_options() {
   return {
-      {.name = "loglevel",
-       .kind = OptionKind::kEnum,
-       .default_text = "notice",
-       .choices = {"debug", "verbose", "notice", "warning", "nothing"}},
-      {.name = "logfile", .kind = OptionKind::kString, .mutability = kImmutable},
-      {.name = "pidfile", .kind = OptionKind::kString, .mutability = kImmutable},
-      {.name = "dir",
-       .kind = OptionKind::kString,
-       .default_text = start_directory(),
-       .mutability = kProtected,
-       .parser = parse_directory},
-      {.name = "databases",
-       .kind = OptionKind::kInteger,
-       .default_text = "16",
-       .min = 1,
-       .max = kInt32Max,
-       .mutability = kImmutable},
-      {.name = "hz",
-       .kind = OptionKind::kInteger,
-       .default_text = "10",
-       .max = kInt32Max,
-       .parser = parse_hz},
-      {.name = "daemonize",
-       .kind = OptionKind::kBool,
-       .default_text = "no",
-       .mutability = kImmutable},
-      {.name = "supervised",
-       .kind = OptionKind::kEnum,
-       .default_text = "no",
-       .choices = {"upstart", "systemd", "auto", "no"},
-       .mutability = kImmutable},
-      {.name = "availability-zone", .kind = OptionKind::kString},
+      choice("loglevel", "notice", {"debug", "verbose", "notice", "warning", "nothing"}),
+      text("logfile", {.mutability = kImmutable}),
+      text("pidfile", {.mutability = kImmutable}),
+      text(
+          "dir",
+          {.default_text = start_directory(), .mutability = kProtected, .parser = parse_directory}),
+      integer("databases", "16", 1, kInt32Max, {.mutability = kImmutable}),
+      integer("hz", "10", 0, kInt32Max, {.parser = parse_hz}),
+      flag("daemonize", "no", {.mutability = kImmutable}),
+      choice("supervised", "no", {"upstart", "systemd", "auto", "no"}, {.mutability = kImmutable}),
+      text("availability-zone"),
   };
 }
 
 std::vector<Option> persistence_options() {
   return {
-      {.name = "save",
-       .kind = OptionKind::kList,
-       .multi_argument = true,
-       .may_be_bare = true,
-       .accumulates = true,
-       .parser = parse_save,
-       .line_writer = write_save},
-      {.name = "appendonly",
-       .kind = OptionKind::kBool,
-       .default_text = "yes",
-       .mutability = kWithHook},
-      {.name = "appendfsync",
-       .kind = OptionKind::kEnum,
-       .default_text = "everysec",
-       .choices = {"everysec", "always", "no"}},
-      {.name = "appenddirname",
-       .kind = OptionKind::kString,
-       .default_text = "appendonlydir",
-       .mutability = kImmutable,
-       .parser = parse_file_name},
-      {.name = "appendfilename",
-       .kind = OptionKind::kString,
-       .default_text = "appendonly.aof",
-       .mutability = kImmutable,
-       .parser = parse_file_name},
-      {.name = "aof-load-truncated", .kind = OptionKind::kBool, .default_text = "yes"},
-      {.name = "aof-use-rdb-preamble", .kind = OptionKind::kBool, .default_text = "yes"},
-      {.name = "aof-timestamp-enabled", .kind = OptionKind::kBool, .default_text = "no"},
-      {.name = "auto-aof-rewrite-percentage",
-       .kind = OptionKind::kInteger,
-       .default_text = "100",
-       .max = kInt32Max},
-      {.name = "auto-aof-rewrite-min-size",
-       .kind = OptionKind::kMemory,
-       .default_text = "67108864"},
-      {.name = "no-appendfsync-on-rewrite", .kind = OptionKind::kBool, .default_text = "no"},
-      {.name = "dbfilename",
-       .kind = OptionKind::kString,
-       .default_text = "dump.rdb",
-       .mutability = kProtected,
-       .parser = parse_file_name},
-      {.name = "rdbcompression", .kind = OptionKind::kBool, .default_text = "yes"},
-      {.name = "rdbchecksum",
-       .kind = OptionKind::kBool,
-       .default_text = "yes",
-       .mutability = kImmutable},
-      {.name = "rdb-foreign-types",
-       .kind = OptionKind::kEnum,
-       .default_text = "refuse",
-       .choices = {"refuse", "skip"}},
-      {.name = "stop-writes-on-bgsave-error", .kind = OptionKind::kBool, .default_text = "yes"},
-      {.name = "enable-debug-command",
-       .kind = OptionKind::kEnum,
-       .default_text = "no",
-       .choices = {"no", "yes", "local"},
-       .mutability = kImmutable},
+      list("save", {.may_be_bare = true,
+                    .accumulates = true,
+                    .parser = parse_save,
+                    .line_writer = write_save}),
+      flag("appendonly", "yes", {.mutability = kWithHook}),
+      choice("appendfsync", "everysec", {"everysec", "always", "no"}),
+      text("appenddirname",
+           {.default_text = "appendonlydir", .mutability = kImmutable, .parser = parse_file_name}),
+      text("appendfilename",
+           {.default_text = "appendonly.aof", .mutability = kImmutable, .parser = parse_file_name}),
+      flag("aof-load-truncated", "yes"),
+      flag("aof-use-rdb-preamble", "yes"),
+      flag("aof-timestamp-enabled", "no"),
+      integer("auto-aof-rewrite-percentage", "100", 0, kInt32Max),
+      bytes("auto-aof-rewrite-min-size", "67108864"),
+      flag("no-appendfsync-on-rewrite", "no"),
+      text("dbfilename",
+           {.default_text = "dump.rdb", .mutability = kProtected, .parser = parse_file_name}),
+      flag("rdbcompression", "yes"),
+      flag("rdbchecksum", "yes", {.mutability = kImmutable}),
+      choice("rdb-foreign-types", "refuse", {"refuse", "skip"}),
+      flag("stop-writes-on-bgsave-error", "yes"),
+      choice("enable-debug-command", "no", {"no", "yes", "local"}, {.mutability = kImmutable}),
   };
 }
 
 std::vector<Option> key_event_options() {
   return {
-      {.name = "notify-keyspace-events",
-       .kind = OptionKind::kString,
-       .parser = parse_keyspace_events},
-      {.name = "tracking-table-max-keys", .kind = OptionKind::kInteger, .default_text = "1000000"},
+      text("notify-keyspace-events", {.parser = parse_keyspace_events}),
+      integer("tracking-table-max-keys", "1000000", 0, kInt64Max),
   };
 }
 
 std::vector<Option> observation_options() {
   return {
-      {.name = "slowlog-log-slower-than",
-       .aliases = {"commandlog-execution-slower-than"},
-       .kind = OptionKind::kInteger,
-       .default_text = "10000",
-       .min = -1},
-      {.name = "slowlog-max-len",
-       .aliases = {"commandlog-slow-execution-max-len"},
-       .kind = OptionKind::kInteger,
-       .default_text = "128"},
-      {.name = "latency-monitor-threshold", .kind = OptionKind::kInteger, .default_text = "0"},
-      {.name = "latency-tracking", .kind = OptionKind::kBool, .default_text = "yes"},
-      {.name = "latency-tracking-info-percentiles",
-       .kind = OptionKind::kList,
-       .default_text = "50 99 99.9",
-       .multi_argument = true,
-       .parser = parse_percentiles},
+      integer("slowlog-log-slower-than", "10000", -1, kInt64Max,
+              {.aliases = {"commandlog-execution-slower-than"}}),
+      integer("slowlog-max-len", "128", 0, kInt64Max,
+              {.aliases = {"commandlog-slow-execution-max-len"}}),
+      integer("latency-monitor-threshold", "0", 0, kInt64Max),
+      flag("latency-tracking", "yes"),
+      list("latency-tracking-info-percentiles",
+           {.default_text = "50 99 99.9", .parser = parse_percentiles}),
   };
 }
 
-Option tls_text(std::string_view name) {
-  return {.name = name, .kind = OptionKind::kString};
-}
-
-// Setting the same path again reloads the file, because the file's content may have changed.
-Option tls_file(std::string_view name) {
-  return {.name = name, .kind = OptionKind::kString, .reloads = true};
-}
-
-Option tls_secret(std::string_view name) {
-  return {.name = name, .kind = OptionKind::kString, .sensitive = true};
-}
-
-Option tls_flag(std::string_view name, std::string_view default_text) {
-  return {.name = name, .kind = OptionKind::kBool, .default_text = std::string(default_text)};
-}
-
-Option tls_number(std::string_view name, std::string_view default_text) {
-  return {.name = name,
-          .kind = OptionKind::kInteger,
-          .default_text = std::string(default_text),
-          .max = kInt32Max};
-}
-
+// Setting the path of a TLS file again reloads the file, because the file's content may have
+// changed.
 std::vector<Option> tls_options() {
   return {
-      {.name = "tls-port",
-       .kind = OptionKind::kInteger,
-       .default_text = "0",
-       .max = 65535,
-       .mutability = kWithHook},
-      tls_flag("tls-replication", "no"),
-      {.name = "tls-auth-clients",
-       .kind = OptionKind::kEnum,
-       .default_text = "yes",
-       .choices = {"no", "yes", "optional"}},
-      tls_file("tls-cert-file"),
-      tls_file("tls-key-file"),
-      tls_secret("tls-key-file-pass"),
-      tls_file("tls-client-cert-file"),
-      tls_file("tls-client-key-file"),
-      tls_secret("tls-client-key-file-pass"),
-      tls_file("tls-ca-cert-file"),
-      tls_file("tls-ca-cert-dir"),
-      tls_file("tls-dh-params-file"),
-      tls_text("tls-protocols"),
-      tls_text("tls-ciphers"),
-      tls_text("tls-ciphersuites"),
-      tls_flag("tls-prefer-server-ciphers", "no"),
-      tls_flag("tls-session-caching", "yes"),
-      tls_number("tls-session-cache-size", "20480"),
-      tls_number("tls-session-cache-timeout", "300"),
+      integer("tls-port", "0", 0, 65535, {.mutability = kWithHook}),
+      flag("tls-replication", "no"),
+      choice("tls-auth-clients", "yes", {"no", "yes", "optional"}),
+      text("tls-cert-file", {.reloads = true}),
+      text("tls-key-file", {.reloads = true}),
+      text("tls-key-file-pass", {.sensitive = true}),
+      text("tls-client-cert-file", {.reloads = true}),
+      text("tls-client-key-file", {.reloads = true}),
+      text("tls-client-key-file-pass", {.sensitive = true}),
+      text("tls-ca-cert-file", {.reloads = true}),
+      text("tls-ca-cert-dir", {.reloads = true}),
+      text("tls-dh-params-file", {.reloads = true}),
+      text("tls-protocols"),
+      text("tls-ciphers"),
+      text("tls-ciphersuites"),
+      flag("tls-prefer-server-ciphers", "no"),
+      flag("tls-session-caching", "yes"),
+      integer("tls-session-cache-size", "20480", 0, kInt32Max),
+      integer("tls-session-cache-timeout", "300", 0, kInt32Max),
   };
 }
 
 std::vector<Option> http_options() {
   return {
-      {.name = "http-port",
-       .kind = OptionKind::kInteger,
-       .default_text = "0",
-       .max = 65535,
-       .mutability = kImmutable},
-      {.name = "http-bind",
-       .kind = OptionKind::kList,
-       .default_text = "127.0.0.1 -::1",
-       .mutability = kImmutable,
-       .multi_argument = true,
-       .parser = parse_bind},
-      {.name = "http-tls",
-       .kind = OptionKind::kBool,
-       .default_text = "no",
-       .mutability = kImmutable},
-      {.name = "http-ready-max-lag",
-       .kind = OptionKind::kInteger,
-       .default_text = "30",
-       .max = kInt32Max},
+      integer("http-port", "0", 0, 65535, {.mutability = kImmutable}),
+      list("http-bind",
+           {.default_text = "127.0.0.1 -::1", .mutability = kImmutable, .parser = parse_bind}),
+      flag("http-tls", "no", {.mutability = kImmutable}),
+      integer("http-ready-max-lag", "30", 0, kInt32Max),
   };
 }
 
 std::vector<Option> bloom_options() {
   return {
-      {.name = "bf-error-rate",
-       .aliases = {"bf.bloom-fp-rate", "bf.bloom_fp_rate"},
-       .kind = OptionKind::kFloat,
-       .default_text = "0.01",
-       .parser = parse_bloom_error_rate},
-      {.name = "bf-initial-size",
-       .aliases = {"bf.bloom-capacity", "bf.bloom_capacity"},
-       .kind = OptionKind::kInteger,
-       .default_text = "100",
-       .min = 1,
-       .max = int64_t{1} << 48,
-       .parser = parse_bloom_integer},
-      {.name = "bf-expansion-factor",
-       .aliases = {"bf.bloom-expansion", "bf.bloom_expansion_rate"},
-       .kind = OptionKind::kInteger,
-       .default_text = "2",
-       .max = 32768,
-       .parser = parse_bloom_integer},
-      {.name = "bf-tightening-ratio",
-       .aliases = {"bf.bloom-tightening-ratio"},
-       .kind = OptionKind::kFloat,
-       .default_text = "0.5",
-       .parser = parse_bloom_ratio},
-      {.name = "bf-layout",
-       .kind = OptionKind::kEnum,
-       .default_text = std::string(core::bloom::layout_name(core::bloom::kDefaultLayout)),
-       .choices = layout_choices()},
-      {.name = "bf-native-version",
-       .kind = OptionKind::kInteger,
-       .default_text = std::to_string(core::bloom::kNativeVersionMax),
-       .min = core::bloom::kNativeVersionMin,
-       .max = core::bloom::kNativeVersionMax},
-      {.name = "bf-exists-missing-key",
-       .kind = OptionKind::kEnum,
-       .default_text = "zero",
-       .choices = {"zero", "nil"}},
-      {.name = "bf.bloom-memory-usage-limit", .kind = OptionKind::kMemory, .default_text = "0"},
-      {.name = "bf.bloom_max_filters",
-       .kind = OptionKind::kInteger,
-       .default_text = std::to_string(core::bloom::kMaxLayers),
-       .min = 1,
-       .max = kInt32Max},
-      {.name = "bf.bloom-use-random-seed", .kind = OptionKind::kBool, .default_text = "yes"},
-      {.name = "bf.bloom-defrag-enabled", .kind = OptionKind::kBool, .default_text = "yes"},
-      {.name = "bf.bloom_large_item_threshold",
-       .kind = OptionKind::kMemory,
-       .default_text = "4096"},
+      row(OptionKind::kFloat, "bf-error-rate", "0.01",
+          {.aliases = {"bf.bloom-fp-rate", "bf.bloom_fp_rate"}, .parser = parse_bloom_error_rate}),
+      integer(
+          "bf-initial-size", "100", 1, int64_t{1} << 48,
+          {.aliases = {"bf.bloom-capacity", "bf.bloom_capacity"}, .parser = parse_bloom_integer}),
+      integer("bf-expansion-factor", "2", 0, 32768,
+              {.aliases = {"bf.bloom-expansion", "bf.bloom_expansion_rate"},
+               .parser = parse_bloom_integer}),
+      row(OptionKind::kFloat, "bf-tightening-ratio", "0.5",
+          {.aliases = {"bf.bloom-tightening-ratio"}, .parser = parse_bloom_ratio}),
+      choice("bf-layout", std::string(core::bloom::layout_name(core::bloom::kDefaultLayout)),
+             layout_choices()),
+      integer("bf-native-version", std::to_string(core::bloom::kNativeVersionMax),
+              core::bloom::kNativeVersionMin, core::bloom::kNativeVersionMax),
+      choice("bf-exists-missing-key", "zero", {"zero", "nil"}),
+      bytes("bf.bloom-memory-usage-limit", "0"),
+      integer("bf.bloom_max_filters", std::to_string(core::bloom::kMaxLayers), 1, kInt32Max),
+      flag("bf.bloom-use-random-seed", "yes"),
+      flag("bf.bloom-defrag-enabled", "yes"),
+      bytes("bf.bloom_large_item_threshold", "4096"),
   };
 }
 
 std::vector<Option> build_table() {
   std::vector<Option> table;
-  for (auto make :
-       {network_options, security_options, limit_options, memory_options, process_options,
-        persistence_options, key_event_options, replica_options, leader_options, cluster_options,
-        observation_options, tls_options, http_options, bloom_options, test_options}) {
+  for (auto make : {client_options, memory_options, process_options, persistence_options,
+                    key_event_options, replica_options, leader_options, cluster_options,
+                    observation_options, tls_options, http_options, bloom_options, test_options}) {
     const auto rows = make();
     table.insert(table.end(), rows.begin(), rows.end());
   }

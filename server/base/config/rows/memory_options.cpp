@@ -2,53 +2,27 @@
 //
 // The rows of the options on memory: maxmemory, the behaviour when used memory exceeds maxmemory,
 // and huge pages.
+#include "server/base/config/option_rows.h"
 #include "server/base/config/option_table.h"
 #include "server/base/config/special_values.h"
 
 namespace server {
 
 std::vector<Option> memory_options() {
+  using namespace rows;
   return {
-      {.name = "maxmemory", .kind = OptionKind::kMemory, .default_text = "0"},
-      {.name = "maxmemory-policy",
-       .kind = OptionKind::kEnum,
-       .default_text = "noeviction",
-       .choices = {"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru",
-                   "allkeys-lfu", "allkeys-random", "noeviction"}},
-      {.name = "maxmemory-samples",
-       .kind = OptionKind::kInteger,
-       .default_text = "5",
-       .min = 1,
-       .max = kInt32Max},
-      {.name = "maxmemory-eviction-tenacity",
-       .kind = OptionKind::kInteger,
-       .default_text = "10",
-       .max = 100},
-      {.name = "active-expire-effort",
-       .kind = OptionKind::kInteger,
-       .default_text = "1",
-       .min = 1,
-       .max = 10},
-      {.name = "lfu-log-factor",
-       .kind = OptionKind::kInteger,
-       .default_text = "10",
-       .max = kInt32Max},
-      {.name = "lfu-decay-time",
-       .kind = OptionKind::kInteger,
-       .default_text = "1",
-       .max = kInt32Max},
-      {.name = "replica-ignore-maxmemory",
-       .aliases = {"slave-ignore-maxmemory"},
-       .kind = OptionKind::kBool,
-       .default_text = "yes"},
-      {.name = "maxmemory-clients",
-       .kind = OptionKind::kString,
-       .default_text = "0",
-       .parser = parse_memory_or_percent},
-      {.name = "filter-huge-pages",
-       .kind = OptionKind::kEnum,
-       .default_text = "auto",
-       .choices = {"auto", "no"}},
+      bytes("maxmemory", "0"),
+      choice("maxmemory-policy", "noeviction",
+             {"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru",
+              "allkeys-lfu", "allkeys-random", "noeviction"}),
+      integer("maxmemory-samples", "5", 1, kInt32Max),
+      integer("maxmemory-eviction-tenacity", "10", 0, 100),
+      integer("active-expire-effort", "1", 1, 10),
+      integer("lfu-log-factor", "10", 0, kInt32Max),
+      integer("lfu-decay-time", "1", 0, kInt32Max),
+      flag("replica-ignore-maxmemory", "yes", {.aliases = {"slave-ignore-maxmemory"}}),
+      text("maxmemory-clients", {.default_text = "0", .parser = parse_memory_or_percent}),
+      choice("filter-huge-pages", "auto", {"auto", "no"}),
   };
 }
 
