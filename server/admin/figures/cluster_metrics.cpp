@@ -13,27 +13,6 @@ namespace {
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-using Labels = std::vector<ClientMetric::Label>;
-
-void add_value(MetricFamily& family, Labels labels, uint64_t value) {
-  ClientMetric metric;
-  metric.label = std::move(labels);
-  const auto number = static_cast<double>(value);
-  if (family.type == MetricType::Counter) {
-    metric.counter.value = number;
-  } else {
-    metric.gauge.value = number;
-  }
-  family.metric.push_back(std::move(metric));
-}
-
-MetricFamily family(std::string name, std::string help, MetricType type) {
-  MetricFamily made;
-  made.name = std::move(name);
-  made.help = std::move(help);
-  made.type = type;
-  return made;
-}
 
 }  // namespace
 
@@ -43,8 +22,8 @@ Families cluster_families(const cluster::View& view, const cluster::ClusterCount
   const ClientMetric::Label label{"shard", shard->name};
   Families families;
   const auto add = [&](std::string name, std::string help, MetricType type, uint64_t value) {
-    families.push_back(family(std::move(name), std::move(help), type));
-    add_value(families.back(), {label}, value);
+    families.push_back(
+        family_of(std::move(name), std::move(help), type, static_cast<double>(value), {label}));
   };
   add("bloomery_cluster_shard_members", "Members of this node's shard", MetricType::Gauge,
       shard->members.size());
@@ -56,11 +35,13 @@ Families cluster_families(const cluster::View& view, const cluster::ClusterCount
   }
   add("bloomery_cluster_permit_lapses_total", "Permits of this leader that ended too early",
       MetricType::Counter, counters.permit_lapses);
-  MetricFamily failovers = family("bloomery_cluster_failovers_total",
-                                  "Failovers to this node by their cause", MetricType::Counter);
+  MetricFamily failovers{"bloomery_cluster_failovers_total",
+                         "Failovers to this node by their cause",
+                         MetricType::Counter,
+                         {}};
   for (size_t i = 0; i < cluster::kFailoverCauses.size(); ++i) {
-    add_value(failovers, {label, {"cause", std::string(cluster::kFailoverCauses[i])}},
-              counters.failovers[i]);
+    add_value(failovers, static_cast<double>(counters.failovers[i]),
+              {label, {"cause", std::string(cluster::kFailoverCauses[i])}});
   }
   families.push_back(std::move(failovers));
   return families;

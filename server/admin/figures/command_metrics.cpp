@@ -31,13 +31,6 @@ struct CommandFamilies {
       "redis_latency_percentiles_usec", "How long calls took", MetricType::Summary, {}};
 };
 
-void add_count(MetricFamily& family, const std::string& command, double value) {
-  ClientMetric metric;
-  metric.label = {{"cmd", command}};
-  metric.counter.value = value;
-  family.metric.push_back(std::move(metric));
-}
-
 struct Times {
   const LatencyCounts& counts;
   double total_us;
@@ -88,10 +81,10 @@ Families command_families(const Services& services) {
     if (calls == 0 && rejected == 0 && failed == 0) continue;
     const std::string& name = services.registry.at(i).full_name;
     const double total_us = services.ticks.microseconds(total(&CommandCounters::ticks));
-    add_count(all.calls, name, static_cast<double>(calls));
-    add_count(all.seconds, name, total_us / 1e6);
-    add_count(all.rejected, name, static_cast<double>(rejected));
-    add_count(all.failed, name, static_cast<double>(failed));
+    add_value(all.calls, static_cast<double>(calls), {{"cmd", name}});
+    add_value(all.seconds, total_us / 1e6, {{"cmd", name}});
+    add_value(all.rejected, static_cast<double>(rejected), {{"cmd", name}});
+    add_value(all.failed, static_cast<double>(failed), {{"cmd", name}});
     const LatencyCounts counts = services.statistics.latencies(i);
     if (counts.total() == 0) continue;
     const Times times{counts, total_us, ticks_per_us};

@@ -35,20 +35,6 @@ MetricType type_of(const InfoField& field) {
   return field.is_counter ? MetricType::Counter : MetricType::Gauge;
 }
 
-void set_value(ClientMetric& metric, MetricType type, double value) {
-  double& place = type == MetricType::Counter ? metric.counter.value
-                  : type == MetricType::Gauge ? metric.gauge.value
-                                              : metric.untyped.value;
-  place = value;
-}
-
-ClientMetric metric_of(MetricType type, double value, std::vector<ClientMetric::Label> labels) {
-  ClientMetric metric;
-  metric.label = std::move(labels);
-  set_value(metric, type, value);
-  return metric;
-}
-
 std::string_view value_of(const InfoFields& fields, std::string_view name) {
   const auto found = fields.find(name);
   return found == fields.end() ? std::string_view() : std::string_view(found->second);
@@ -67,37 +53,30 @@ InfoFields parse_parts(std::string_view text) {
   return parts;
 }
 
-MetricFamily empty_family(std::string name, std::string help, MetricType type = MetricType::Gauge) {
-  MetricFamily family;
-  family.name = std::move(name);
-  family.help = std::move(help);
-  family.type = type;
-  return family;
-}
-
-void add_plain_fields(const InfoFields& fields, Families& families) {
-  for (const InfoField& field : info_fields()) {
+void add_fields(const InfoFields& fields, std::span<const InfoField> table, const Labels& labels,
+                Families& families) {
+  for (const InfoField& field : table) {
     const auto value = number_of(value_of(fields, field.name));
     if (!value) continue;
     families.push_back(family_of(std::string(field.metric),
                                  fmt::format("INFO's field {}", field.name), type_of(field),
-                                 *value * field.scale));
+                                 *value * field.scale, labels));
   }
 }
 
 // Adds metrics of fields such as "db0:keys=2,expires=1,avg_ttl=99740". Database 0 is listed even if
 // it is empty.
 void add_databases(const InfoFields& fields, Families& families) {
-  MetricFamily keys = empty_family("redis_db_keys", "Keys of a database");
-  MetricFamily expiring = empty_family("redis_db_keys_expiring", "Keys with an expiry");
-  MetricFamily ttl = empty_family("redis_db_avg_ttl_seconds", "Their mean time to live");
+  MetricFamily keys{"redis_db_keys", "Keys of a database", MetricType::Gauge, {}};
+  MetricFamily expiring{"redis_db_keys_expiring", "Keys with an expiry", MetricType::Gauge, {}};
+  MetricFamily ttl{"redis_db_avg_ttl_seconds", "Their mean time to live", MetricType::Gauge, {}};
   const auto add = [&](const std::string& name, const InfoFields& parts) {
     const auto part = [&](std::string_view which) {
       return number_of(value_of(parts, which)).value_or(0);
     };
-    keys.metric.push_back(metric_of(MetricType::Gauge, part("keys"), {{"db", name}}));
-    expiring.metric.push_back(metric_of(MetricType::Gauge, part("expires"), {{"db", name}}));
-    ttl.metric.push_back(metric_of(MetricType::Gauge, part("avg_ttl") / 1000, {{"db", name}}));
+    add_value(keys, part("keys"), {{"db", name}});
+    add_value(expiring, part("expires"), {{"db", name}});
+    add_value(ttl, part("avg_ttl") / 1000, {{"db", name}});
   };
   if (!fields.contains("db0")) add("db0", {});
   for (auto i = fields.lower_bound("db"); i != fields.end() && i->first.starts_with("db"); ++i) {
@@ -109,10 +88,14 @@ void add_databases(const InfoFields& fields, Families& families) {
 
 // Adds metrics of fields such as "slave0:ip=10.0.0.1,port=6379,state=online,offset=14,lag=1".
 void add_replicas(const InfoFields& fields, Families& families) {
-  MetricFamily offset = empty_family("redis_connected_slave_offset_bytes",
-                                     "How far a replica has acknowledged the stream");
-  MetricFamily lag = empty_family("redis_connected_slave_lag_seconds",
-                                  "Time since a replica's last acknowledgement");
+  MetricFamily offset{"redis_connected_slave_offset_bytes",
+                      "How far a replica has acknowledged the stream",
+                      MetricType::Gauge,
+                      {}};
+  MetricFamily lag{"redis_connected_slave_lag_seconds",
+                   "Time since a replica's last acknowledgement",
+                   MetricType::Gauge,
+                   {}};
   for (size_t i = 0;; ++i) {
     const auto found = fields.find(fmt::format("slave{}", i));
     if (found == fields.end()) break;
@@ -120,13 +103,13 @@ void add_replicas(const InfoFields& fields, Families& families) {
     const auto label = [&](std::string name, std::string_view part) {
       return ClientMetric::Label{std::move(name), readable(value_of(parts, part))};
     };
-    const std::vector<ClientMetric::Label> labels = {
-        label("slave_ip", "ip"), label("slave_port", "port"), label("slave_state", "state")};
+    const Labels labels = {label("slave_ip", "ip"), label("slave_port", "port"),
+                           label("slave_state", "state")};
     const auto part = [&](std::string_view name) {
       return number_of(value_of(parts, name)).value_or(0);
     };
-    offset.metric.push_back(metric_of(MetricType::Gauge, part("offset"), labels));
-    lag.metric.push_back(metric_of(MetricType::Gauge, part("lag"), labels));
+    add_value(offset, part("offset"), labels);
+    add_value(lag, part("lag"), labels);
   }
   if (offset.metric.empty()) return;
   families.insert(families.end(), {std::move(offset), std::move(lag)});
@@ -135,41 +118,28 @@ void add_replicas(const InfoFields& fields, Families& families) {
 // Adds metrics of a replica's link, with the leader's address as labels.
 void add_leader(const InfoFields& fields, Families& families) {
   if (!fields.contains("master_host")) return;
-  const std::vector<ClientMetric::Label> labels = {
-      {"master_host", readable(value_of(fields, "master_host"))},
-      {"master_port", readable(value_of(fields, "master_port"))}};
-  for (const InfoField& field : leader_fields()) {
-    const auto value = number_of(value_of(fields, field.name));
-    if (!value) continue;
-    MetricFamily family =
-        empty_family(std::string(field.metric), fmt::format("INFO's field {}", field.name));
-    family.metric.push_back(metric_of(MetricType::Gauge, *value, labels));
-    families.push_back(std::move(family));
-  }
-  MetricFamily info = empty_family("redis_slave_info", "The leader of this replica");
-  std::vector<ClientMetric::Label> all = labels;
-  all.push_back({"read_only", std::string(value_of(fields, "slave_read_only"))});
-  info.metric.push_back(metric_of(MetricType::Gauge, 1, std::move(all)));
-  families.push_back(std::move(info));
+  Labels labels = {{"master_host", readable(value_of(fields, "master_host"))},
+                   {"master_port", readable(value_of(fields, "master_port"))}};
+  add_fields(fields, leader_fields(), labels, families);
+  labels.push_back({"read_only", std::string(value_of(fields, "slave_read_only"))});
+  families.push_back(family_of("redis_slave_info", "The leader of this replica", MetricType::Gauge,
+                               1, std::move(labels)));
 }
 
 // Adds metrics of fields such as "errorstat_ERR:count=3".
 void add_errors(const InfoFields& fields, Families& families) {
   constexpr std::string_view kPrefix = "errorstat_";
-  MetricFamily errors =
-      empty_family("redis_errors_total", "Error replies by their code", MetricType::Counter);
+  MetricFamily errors{"redis_errors_total", "Error replies by their code", MetricType::Counter, {}};
   for (auto i = fields.lower_bound(kPrefix); i != fields.end() && i->first.starts_with(kPrefix);
        ++i) {
     const double count = number_of(value_of(parse_parts(i->second), "count")).value_or(0);
-    errors.metric.push_back(metric_of(MetricType::Counter, count,
-                                      {{"err", readable(i->first.substr(kPrefix.size()))}}));
+    add_value(errors, count, {{"err", readable(i->first.substr(kPrefix.size()))}});
   }
   if (!errors.metric.empty()) families.push_back(std::move(errors));
 }
 
 void add_instance(const InfoFields& fields, Families& families) {
-  MetricFamily info = empty_family("redis_instance_info", "What this server is");
-  std::vector<ClientMetric::Label> labels;
+  Labels labels;
   for (const std::string_view name :
        {"bloomery_version", "maxmemory_policy", "os", "process_id", "redis_mode", "redis_version",
         "role", "run_id", "tcp_port"}) {
@@ -177,8 +147,8 @@ void add_instance(const InfoFields& fields, Families& families) {
       labels.push_back({std::string(name), readable(value_of(fields, name))});
     }
   }
-  info.metric.push_back(metric_of(MetricType::Gauge, 1, std::move(labels)));
-  families.push_back(std::move(info));
+  families.push_back(family_of("redis_instance_info", "What this server is", MetricType::Gauge, 1,
+                               std::move(labels)));
 }
 
 }  // namespace
@@ -196,16 +166,26 @@ InfoFields parse_info(std::string_view text) {
   return fields;
 }
 
-MetricFamily family_of(std::string name, std::string help, MetricType type, double value) {
-  MetricFamily family = empty_family(std::move(name), std::move(help), type);
-  family.metric.push_back(metric_of(type, value, {}));
+void add_value(MetricFamily& family, double value, Labels labels) {
+  ClientMetric& metric = family.metric.emplace_back();
+  metric.label = std::move(labels);
+  double& place = family.type == MetricType::Counter ? metric.counter.value
+                  : family.type == MetricType::Gauge ? metric.gauge.value
+                                                     : metric.untyped.value;
+  place = value;
+}
+
+MetricFamily family_of(std::string name, std::string help, MetricType type, double value,
+                       Labels labels) {
+  MetricFamily family{std::move(name), std::move(help), type, {}};
+  add_value(family, value, std::move(labels));
   return family;
 }
 
 Families info_families(const InfoFields& fields) {
   Families families;
   add_instance(fields, families);
-  add_plain_fields(fields, families);
+  add_fields(fields, info_fields(), {}, families);
   add_databases(fields, families);
   add_replicas(fields, families);
   add_leader(fields, families);

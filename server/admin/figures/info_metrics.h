@@ -20,14 +20,18 @@
 namespace server::admin {
 
 using Families = std::vector<prometheus::MetricFamily>;
+using Labels = std::vector<prometheus::ClientMetric::Label>;
 // The fields of all sections of INFO, by their names.
 using InfoFields = std::map<std::string, std::string, std::less<>>;
 
 InfoFields parse_info(std::string_view text);
 Families info_families(const InfoFields& fields);
 
-// Returns a metric family with one value and no labels.
+// Adds a value to the metrics of a family of counters, of gauges or without a type.
+void add_value(prometheus::MetricFamily& family, double value, Labels labels);
+
+// Returns a metric family with one value.
 prometheus::MetricFamily family_of(std::string name, std::string help, prometheus::MetricType type,
-                                   double value);
+                                   double value, Labels labels = {});
 
 }  // namespace server::admin

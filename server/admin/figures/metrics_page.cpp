@@ -25,7 +25,6 @@
 namespace server::admin {
 namespace {
 
-using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
@@ -79,17 +78,16 @@ std::string key_label(std::string_view key) {
 
 void add_filters(const CensusFigures& figures, Families& families) {
   const auto each = [&](std::string_view name, std::string_view help, auto value_of) {
-    MetricFamily family;
-    family.name = name;
-    family.help = fmt::format("{}, of the {} largest filters", help, FilterCensus::kLargestMax);
-    family.type = MetricType::Gauge;
+    MetricFamily family{
+        std::string(name),
+        fmt::format("{}, of the {} largest filters", help, FilterCensus::kLargestMax),
+        MetricType::Gauge,
+        {}};
     for (const LargeFilter& filter : figures.largest) {
       const auto value = std::optional(value_of(filter));
       if (!value) continue;
-      ClientMetric metric;
-      metric.label = {{"db", fmt::format("db{}", filter.database)}, {"key", key_label(filter.key)}};
-      metric.gauge.value = static_cast<double>(*value);
-      family.metric.push_back(std::move(metric));
+      add_value(family, static_cast<double>(*value),
+                {{"db", fmt::format("db{}", filter.database)}, {"key", key_label(filter.key)}});
     }
     if (!family.metric.empty()) families.push_back(std::move(family));
   };
