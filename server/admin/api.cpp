@@ -34,17 +34,12 @@ constexpr std::string_view kItemMissing = "the parameter item is missing";
 constexpr std::string_view kPeer = "redisbloom";
 constexpr std::string_view kSlowCommandsMax = "128";
 
-HttpResponse json_response(const json::value& value) {
-  HttpResponse response;
-  response.content_type = "application/json";
-  response.body = json::serialize(value);
-  return response;
+HttpResponse json_response(const json::value& value, unsigned status = 200) {
+  return {.status = status, .content_type = "application/json", .body = json::serialize(value)};
 }
 
 HttpResponse json_error(unsigned status, std::string_view text) {
-  HttpResponse response = json_response(json::object{{"error", text}});
-  response.status = status;
-  return response;
+  return json_response(json::object{{"error", text}}, status);
 }
 
 // Maps an error reply to an HTTP status: NOPERM and NOAUTH give 403, a temporary error gives 503.
@@ -56,9 +51,7 @@ HttpResponse error_response(const protocol::Reply& reply) {
   unsigned status = 200;
   if (code == "NOPERM" || code == "NOAUTH") status = 403;
   if (code == "LOADING" || code == "MASTERDOWN" || code == "BUSY") status = 503;
-  HttpResponse response = json_response(json::object{{"error", to_json(reply)}});
-  response.status = status;
-  return response;
+  return json_response(json::object{{"error", to_json(reply)}}, status);
 }
 
 // Adds the URL-encoded name of each filter, because JSON cannot hold arbitrary bytes.

@@ -4,7 +4,6 @@
 #include "core/clock.h"
 #include "protocol/output_buffer.h"
 #include "protocol/reply_parser.h"
-#include "server/base/metrics/statistics.h"
 #include "server/commands/services.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/registry.h"
@@ -26,15 +25,11 @@ void begin_session(Session& session, const CommandCaller::Caller& caller, Servic
   session.client->address = caller.address;
   session.client->database = caller.database;
   session.authenticated = true;
-  const uint64_t version = services.users.version();
-  set_user(session, caller.user, version);
+  set_user(session, caller.user, services.users.version());
 }
 
 CommandCaller::CommandCaller(Services& services)
-    : services_(services),
-      uncounted_(std::make_unique<ThreadStatistics>(services.registry.size())) {}
-
-CommandCaller::~CommandCaller() = default;
+    : services_(services), uncounted_(services.registry.size()) {}
 
 protocol::Reply CommandCaller::call(const Caller& caller,
                                     std::span<const std::string_view> arguments) {
@@ -45,7 +40,7 @@ protocol::Reply CommandCaller::call(const Caller& caller,
   Session session(0);
   begin_session(session, caller, services_);
   session.client->no_touch = true;
-  Dispatcher dispatcher(services_, *uncounted_, session);
+  Dispatcher dispatcher(services_, uncounted_, session);
   protocol::OutputBuffer replies;
   const Outcome outcome = dispatcher.execute(arguments, services_.clock.wall_ms(), replies).outcome;
   dispatcher.end_session();

@@ -15,10 +15,10 @@
 
 #include "protocol/reply.h"
 #include "server/admin/access.h"
+#include "server/base/metrics/statistics.h"
 
 namespace server {
 class Session;
-struct ThreadStatistics;
 }  // namespace server
 
 namespace server::admin {
@@ -26,9 +26,6 @@ namespace server::admin {
 class CommandCaller {
  public:
   explicit CommandCaller(Services& services);
-  ~CommandCaller();
-  CommandCaller(const CommandCaller&) = delete;
-  CommandCaller& operator=(const CommandCaller&) = delete;
 
   struct Caller {
     std::shared_ptr<const acl::User> user;
@@ -41,7 +38,7 @@ class CommandCaller {
 
  private:
   Services& services_;
-  const std::unique_ptr<ThreadStatistics> uncounted_;
+  ThreadStatistics uncounted_;
 };
 
 // Prepares a new session for the caller, as HELLO 3, AUTH and SELECT do.

@@ -74,27 +74,13 @@ void HttpConnection::wait(Descriptor::wait_type kind) {
 }
 
 void HttpConnection::on_ready() {
+  // In the state kWaits the connection waits for no socket event: the handler's answer resumes it.
+  const auto is_idle = [this] { return state_ == State::kClosed || state_ == State::kWaits; };
   bool goes_on = true;
-  while (goes_on) {
-    switch (state_) {
-      case State::kReads:
-        goes_on = read();
-        break;
-      case State::kSends:
-        goes_on = send();
-        break;
-      case State::kLingers:
-        linger();
-        goes_on = false;
-        break;
-      case State::kWaits:
-        // The connection waits for no socket event: the handler's answer resumes it.
-        return;
-      case State::kClosed:
-        return;
-    }
+  while (goes_on && !is_idle()) {
+    goes_on = state_ == State::kReads ? read() : state_ == State::kSends ? send() : linger();
   }
-  if (state_ == State::kClosed || state_ == State::kWaits) return;
+  if (is_idle()) return;
   if (std::exchange(has_another_request_, false)) {
     // The buffer already holds bytes of this client's next request. Other connections are served
     // before that request.
@@ -201,12 +187,13 @@ bool HttpConnection::send() {
   return false;
 }
 
-void HttpConnection::linger() {
+bool HttpConnection::linger() {
   std::array<char, kReceivedMax> room;
   const ssize_t size = ::recv(parts_.descriptor, room.data(), room.size(), MSG_DONTWAIT);
   if (size > 0) discarded_ += static_cast<size_t>(size);
   const bool is_over = size == 0 || (size < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
   if (is_over || discarded_ > kDiscardedMax) close();
+  return false;
 }
 
 }  // namespace server::admin

@@ -73,7 +73,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool read();
   bool take_requests();
   bool send();
-  void linger();
+  bool linger();
   void respond(const HttpResponse& response, bool keeps_alive, bool is_head);
   // Returns immediately. Sends the response when another thread has produced it.
   void respond_later(const HttpResponse& response, bool keeps_alive);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/beast/http/status.hpp>
+#include <charconv>
 #include <iterator>
 
 namespace server::admin {
@@ -14,39 +16,11 @@ constexpr std::string_view kPolicy =
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 std::string_view reason_of(unsigned status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 413:
-      return "Content Too Large";
-    case 414:
-      return "URI Too Long";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 503:
-      return "Service Unavailable";
-    case 505:
-      return "HTTP Version Not Supported";
-    default:
-      return "Error";
-  }
-}
-
-int hex_value(char c) {
-  if ('0' <= c && c <= '9') return c - '0';
-  if ('a' <= c && c <= 'f') return c - 'a' + 10;
-  if ('A' <= c && c <= 'F') return c - 'A' + 10;
-  return -1;
+  // Beast has the former reason of this status.
+  if (status == 413) return "Content Too Large";
+  const auto reason =
+      boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(status));
+  return {reason.data(), reason.size()};
 }
 
 }  // namespace
@@ -85,10 +59,10 @@ std::optional<std::string> decode_url(std::string_view text, UrlPart part) {
     if (c == '+' && part == UrlPart::kQuery) c = ' ';
     if (c == '%') {
       if (i + 2 >= text.size()) return std::nullopt;
-      const int high = hex_value(text[i + 1]);
-      const int low = hex_value(text[i + 2]);
-      if (high < 0 || low < 0) return std::nullopt;
-      c = static_cast<char>(high * 16 + low);
+      unsigned char byte = 0;
+      const char* const end = text.data() + i + 3;
+      if (std::from_chars(end - 2, end, byte, 16).ptr != end) return std::nullopt;
+      c = static_cast<char>(byte);
       i += 2;
     }
     // A filter's key in a query may contain a zero byte, but a path may not.

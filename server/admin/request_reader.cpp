@@ -2,8 +2,6 @@
 #include "server/admin/request_reader.h"
 
 #include <boost/asio/buffer.hpp>
-#include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/parser.hpp>
 #include <limits>
 
 namespace server::admin {
@@ -37,18 +35,6 @@ std::optional<HttpRequest> parse_target(std::string_view target) {
 
 }  // namespace
 
-struct RequestReader::Parser {
-  Parser() {
-    parser.header_limit(static_cast<uint32_t>(kHeaderBytesMax));
-    // A request with a body is rejected as soon as its header announces the body.
-    parser.body_limit(0);
-  }
-  http::request_parser<http::empty_body> parser;
-};
-
-RequestReader::RequestReader() = default;
-RequestReader::~RequestReader() = default;
-
 RequestReader::Status RequestReader::refuse(unsigned status, std::string_view text) {
   buffer_.clear();
   parser_.reset();
@@ -59,7 +45,7 @@ RequestReader::Status RequestReader::refuse(unsigned status, std::string_view te
 // A body is rejected with status 413 for GET and HEAD. For all other methods the answer is status
 // 405, so the error is about the method.
 RequestReader::Status RequestReader::refuse_body() {
-  const http::verb method = parser_->parser.get().method();
+  const http::verb method = parser_->get().method();
   const bool is_reading = method == http::verb::get || method == http::verb::head;
   const Status status =
       is_reading ? refuse(413, "A request must not have a body") : refuse(405, kOnlyReadText);
@@ -70,8 +56,12 @@ RequestReader::Status RequestReader::refuse_body() {
 RequestReader::Status RequestReader::next() {
   if (refusal_.status >= 400) return Status::kError;
   if (buffer_.empty()) return Status::kNeedMore;
-  if (!parser_) parser_ = std::make_unique<Parser>();
-  auto& parser = parser_->parser;
+  if (!parser_) {
+    parser_.emplace().header_limit(static_cast<uint32_t>(kHeaderBytesMax));
+    // A request with a body is rejected as soon as its header announces the body.
+    parser_->body_limit(0);
+  }
+  auto& parser = *parser_;
   boost::system::error_code error;
   const size_t taken = parser.put(boost::asio::const_buffer(buffer_.data(), buffer_.size()), error);
   buffer_.erase(0, taken);
@@ -93,7 +83,7 @@ RequestReader::Status RequestReader::next() {
 }
 
 RequestReader::Status RequestReader::take() {
-  const auto& message = parser_->parser.get();
+  const auto& message = parser_->get();
   const auto field = [&](http::field name) {
     const auto value = message[name];
     return std::string(value.data(), value.size());

@@ -8,7 +8,9 @@
 // Source: RFC 9112; Boost.Beast 1.81, http::request_parser.
 #pragma once
 
-#include <memory>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,11 +23,6 @@ class RequestReader {
   enum class Status : uint8_t { kNeedMore, kRequest, kError };
   static constexpr size_t kHeaderBytesMax = size_t{8} << 10;
 
-  RequestReader();
-  ~RequestReader();
-  RequestReader(const RequestReader&) = delete;
-  RequestReader& operator=(const RequestReader&) = delete;
-
   void feed(std::string_view bytes) { buffer_ += bytes; }
   // Parses the next request. Must be called repeatedly until it returns that it needs more bytes.
   Status next();
@@ -34,16 +31,16 @@ class RequestReader {
   // Returns the response that rejects the request. Valid after next() returned kError.
   const HttpResponse& refusal() const { return refusal_; }
   // Returns whether some bytes were received that next() has not returned as part of a request.
-  bool is_inside_request() const { return parser_ != nullptr || !buffer_.empty(); }
+  bool is_inside_request() const { return parser_.has_value() || !buffer_.empty(); }
 
  private:
-  struct Parser;
+  using Parser = boost::beast::http::request_parser<boost::beast::http::empty_body>;
 
   Status refuse(unsigned status, std::string_view text);
   Status refuse_body();
   Status take();
 
-  std::unique_ptr<Parser> parser_;  // parser of the request that is being received
+  std::optional<Parser> parser_;  // parser of the request that is being received
   std::string buffer_;
   HttpRequest request_;
   HttpResponse refusal_;

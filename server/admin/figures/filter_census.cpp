@@ -86,11 +86,9 @@ void FilterCensus::read_page(CensusWalk& walk) {
                           filter.size_bytes() <= figures.largest.front().size_bytes;
     // Copying a name takes time, so the names of small filters are not copied.
     if (is_small) return;
-    LargeFilter found;
-    found.database = walk.database;
-    found.key = std::string(entry.key());
-    found.size_bytes = filter.size_bytes();
-    keep_largest(figures.largest, std::move(found));
+    keep_largest(figures.largest, {.database = walk.database,
+                                   .key = std::string(entry.key()),
+                                   .size_bytes = filter.size_bytes()});
   });
   if (walk.cursor == 0) ++walk.database;
 }

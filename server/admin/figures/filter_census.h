@@ -36,8 +36,8 @@ struct LargeFilter {
   size_t layer_count = 0;
   double fill_ratio = 0;
   double predicted_error_rate = 0;
-  double error_rate = 0;               // error rate that the filter was created with
-  std::optional<uint64_t> items_left;  // items_left of BF.STATS; nullopt if BF.STATS reports none
+  double error_rate = 0;                 // error rate that the filter was created with
+  std::optional<uint64_t> items_left{};  // items_left of BF.STATS; nullopt if BF.STATS reports none
 };
 
 struct CensusFigures {

@@ -4,40 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
+#include <boost/locale/utf.hpp>
 #include <iterator>
 
 namespace server::admin {
 namespace {
 
-struct Sequence {
-  size_t size = 0;  // size in bytes of the UTF-8 sequence; 0: the first byte is invalid
-  uint32_t least = 0;
-  uint32_t bits = 0;
-};
-
-Sequence sequence_of(unsigned char first) {
-  if (first < 0x80) return {1, 0, first};
-  if ((first & 0xE0) == 0xC0) return {2, 0x80, first & 0x1Fu};
-  if ((first & 0xF0) == 0xE0) return {3, 0x800, first & 0x0Fu};
-  if ((first & 0xF8) == 0xF0) return {4, 0x10000, first & 0x07u};
-  return {};
-}
-
 // Returns the size in bytes of the first character of the text. Returns 0 if the text does not
 // start with valid UTF-8, or starts with a control character.
 size_t character_size(std::string_view text) {
-  const auto [size, least, bits] = sequence_of(static_cast<unsigned char>(text[0]));
-  if (size == 0 || size > text.size()) return 0;
-  uint32_t code = bits;
-  for (size_t i = 1; i < size; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xC0) != 0x80) return 0;
-    code = (code << 6) | (next & 0x3Fu);
-  }
-  const bool is_surrogate = 0xD800 <= code && code <= 0xDFFF;
+  namespace utf = boost::locale::utf;
+  const char* end = text.data();
+  const utf::code_point code = utf::utf_traits<char>::decode(end, text.data() + text.size());
   const bool is_control = code < 0x20 || (0x7F <= code && code < 0xA0);
-  return code < least || code > 0x10FFFF || is_surrogate || is_control ? 0 : size;
+  if (is_control || code == utf::illegal || code == utf::incomplete) return 0;
+  return static_cast<size_t>(end - text.data());
 }
 
 // Returns whether the text begins like an escaped byte (\xHH).
