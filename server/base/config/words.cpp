@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/classification.hpp>
+#include <boost/algorithm/string/split.hpp>
 #include <iterator>
 
 #include "core/printable.h"
@@ -13,6 +15,11 @@ namespace server {
 namespace {
 
 constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
+
+// Returns whether quote_word() leaves the character unchanged.
+bool is_plain(char c) {
+  return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
 
 void append_escaped(std::string& out, char c) {
   if (c == '\\' || c == '"') {
@@ -36,26 +43,31 @@ std::optional<std::vector<std::string>> split_words(std::string_view line) {
 
 std::vector<std::string> split_at_spaces(std::string_view text) {
   std::vector<std::string> words;
-  if (text.empty()) return words;
-  while (true) {
-    const size_t space = text.find(' ');
-    words.emplace_back(text.substr(0, space));
-    if (space == std::string_view::npos) return words;
-    text.remove_prefix(space + 1);
+  if (!text.empty()) boost::algorithm::split(words, text, boost::algorithm::is_any_of(" "));
+  return words;
+}
+
+void append_quoted(std::string& out, std::string_view word) {
+  out += '"';
+  for (auto next = word.begin(); next != word.end();) {
+    const auto special = std::find_if_not(next, word.end(), is_plain);
+    out.append(next, special);
+    next = special;
+    if (next != word.end()) append_escaped(out, *next++);
   }
+  out += '"';
 }
 
 std::string quote_word(std::string_view word) {
-  std::string out = "\"";
-  for (const char c : word) append_escaped(out, c);
-  return out + '"';
+  std::string out;
+  append_quoted(out, word);
+  return out;
 }
 
 std::string quote_word_if_needed(std::string_view word) {
-  const bool plain =
-      !word.empty() && word.front() != '#' && std::all_of(word.begin(), word.end(), [](char c) {
-        return c > 0x20 && c < 0x7f && c != '"' && c != '\'' && c != '\\';
-      });
+  const bool plain = !word.empty() && word.front() != '#' && std::ranges::all_of(word, [](char c) {
+    return is_plain(c) && c != ' ' && c != '\'';
+  });
   return plain ? std::string(word) : quote_word(word);
 }
 
@@ -85,8 +97,8 @@ bool holds_separator(std::string_view word) {
 
 std::string without_line_ends(std::string_view text) {
   std::string clean(text);
-  std::replace(clean.begin(), clean.end(), '\r', ' ');
-  std::replace(clean.begin(), clean.end(), '\n', ' ');
+  std::ranges::replace_if(
+      clean, [](char c) { return c == '\r' || c == '\n'; }, ' ');
   return clean;
 }
 

@@ -24,8 +24,9 @@ std::optional<std::vector<std::string>> split_words(std::string_view line);
 // empty word. An empty text gives no words.
 std::vector<std::string> split_at_spaces(std::string_view text);
 
-// Returns the word in double quotes, with unprintable characters escaped.
+// Returns or appends the word in double quotes, with unprintable characters escaped.
 std::string quote_word(std::string_view word);
+void append_quoted(std::string& out, std::string_view word);
 
 // Returns the word unchanged if it is unambiguous without quotes, otherwise quoted.
 std::string quote_word_if_needed(std::string_view word);

@@ -66,14 +66,12 @@ struct Summary {
 };
 
 Summary summary_of(const LatencyEvents& events) {
-  const auto by_duration = [](const LatencySample& a, const LatencySample& b) {
-    return a.duration_ms < b.duration_ms;
-  };
   const auto& samples = events.samples;
   const auto count = static_cast<double>(samples.size());
   Summary summary;
-  summary.high_ms = std::ranges::max_element(samples, by_duration)->duration_ms;
-  summary.low_ms = std::ranges::min_element(samples, by_duration)->duration_ms;
+  const auto [low, high] = std::ranges::minmax(samples, {}, &LatencySample::duration_ms);
+  summary.high_ms = high.duration_ms;
+  summary.low_ms = low.duration_ms;
   for (const LatencySample& sample : samples) {
     summary.average_ms += static_cast<double>(sample.duration_ms) / count;
   }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -183,18 +184,9 @@ core::Result<> open_log(LogLevel level, const std::string& file,
 }
 
 void set_log_level(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return spdlog::set_level(spdlog::level::trace);
-    case LogLevel::kVerbose:
-      return spdlog::set_level(spdlog::level::debug);
-    case LogLevel::kNotice:
-      return spdlog::set_level(spdlog::level::info);
-    case LogLevel::kWarning:
-      return spdlog::set_level(spdlog::level::warn);
-    case LogLevel::kNothing:
-      return spdlog::set_level(spdlog::level::off);
-  }
+  constexpr std::array kLevels = {spdlog::level::trace, spdlog::level::debug, spdlog::level::info,
+                                  spdlog::level::warn, spdlog::level::off};
+  spdlog::set_level(kLevels[static_cast<size_t>(level)]);
 }
 
 void flush_log() {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <string_view>
 
 #include "server/base/metrics/statistics.h"
@@ -22,7 +23,15 @@
 namespace server {
 namespace {
 
-constexpr std::array kCrashSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+struct CrashSignal {
+  int number;
+  std::string_view name;
+};
+constexpr CrashSignal kCrashSignals[] = {{SIGSEGV, "SIGSEGV"},
+                                         {SIGBUS, "SIGBUS"},
+                                         {SIGFPE, "SIGFPE"},
+                                         {SIGILL, "SIGILL"},
+                                         {SIGABRT, "SIGABRT"}};
 constexpr size_t kCrashStackBytes = size_t{64} << 10;
 
 std::atomic<const Statistics*> crash_statistics{nullptr};
@@ -30,20 +39,8 @@ std::atomic<const Statistics*> crash_statistics{nullptr};
 std::atomic<pid_t> reporting_thread{0};
 
 std::string_view name_of(int signal) {
-  switch (signal) {
-    case SIGSEGV:
-      return "SIGSEGV";
-    case SIGBUS:
-      return "SIGBUS";
-    case SIGFPE:
-      return "SIGFPE";
-    case SIGILL:
-      return "SIGILL";
-    case SIGABRT:
-      return "SIGABRT";
-    default:
-      return "a signal";
-  }
+  const auto* const found = std::ranges::find(kCrashSignals, signal, &CrashSignal::number);
+  return found == std::end(kCrashSignals) ? "a signal" : found->name;
 }
 
 // Returns the first line of a small file, without its line end.
@@ -177,7 +174,7 @@ void install_crash_log(const std::string& log_file) {
   action.sa_sigaction = on_crash;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   ::sigemptyset(&action.sa_mask);
-  for (const int signal : kCrashSignals) ::sigaction(signal, &action, nullptr);
+  for (const CrashSignal& signal : kCrashSignals) ::sigaction(signal.number, &action, nullptr);
 }
 
 CrashTrails::CrashTrails(const Statistics& statistics) {

@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 namespace server {
 namespace {
@@ -50,47 +49,35 @@ void open_standard_streams() {
   }
 }
 
-Daemon::~Daemon() {
-  for (const int descriptor : {null_, report_}) {
-    if (descriptor >= 0) ::close(descriptor);
-  }
-}
-
 core::Result<std::optional<int>> Daemon::detach() {
-  null_ = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null_ < 0) return failure("open /dev/null");
+  null_ = persistence::Descriptor(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!null_.is_open()) return failure("open /dev/null");
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return failure("make a pipe");
-  report_ = pipe[1];
+  const persistence::Descriptor answer(pipe[0]);
+  report_ = persistence::Descriptor(pipe[1]);
   std::fflush(nullptr);
   const pid_t daemon = ::fork();
   if (daemon != 0) {
     // The starter closes the pipe's writing end, because reading the pipe must end when the daemon
     // ends.
-    ::close(std::exchange(report_, -1));
-    if (daemon < 0) {
-      const core::Error error = failure("fork");
-      ::close(pipe[0]);
-      return error;
-    }
-    const int status = await_daemon(daemon, pipe[0]);
-    ::close(pipe[0]);
-    return std::optional(status);
+    (void)report_.close();
+    if (daemon < 0) return failure("fork");
+    return std::optional(await_daemon(daemon, answer.get()));
   }
-  ::close(pipe[0]);
   ::setsid();
-  ::dup2(null_, STDIN_FILENO);
+  ::dup2(null_.get(), STDIN_FILENO);
   return std::optional<int>();
 }
 
 void Daemon::become_silent() {
-  if (report_ < 0) return;
+  if (!report_.is_open()) return;
   std::fflush(nullptr);
-  ::dup2(null_, STDOUT_FILENO);
-  ::dup2(null_, STDERR_FILENO);
+  ::dup2(null_.get(), STDOUT_FILENO);
+  ::dup2(null_.get(), STDERR_FILENO);
   const char byte = 1;
-  [[maybe_unused]] const ssize_t written = ::write(report_, &byte, 1);
-  ::close(std::exchange(report_, -1));
+  [[maybe_unused]] const ssize_t written = ::write(report_.get(), &byte, 1);
+  (void)report_.close();
 }
 
 }  // namespace server

@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "core/result.h"
+#include "persistence/files/open_file.h"
 
 namespace server {
 
@@ -26,11 +27,6 @@ void open_standard_streams();
 
 class Daemon {
  public:
-  Daemon() = default;
-  ~Daemon();
-  Daemon(const Daemon&) = delete;
-  Daemon& operator=(const Daemon&) = delete;
-
   // Returns the exit status in the starter, and nullopt in the daemon. Errors: the daemon could not
   // be started.
   core::Result<std::optional<int>> detach();
@@ -39,8 +35,9 @@ class Daemon {
   void become_silent();
 
  private:
-  int null_ = -1;    // descriptor of /dev/null
-  int report_ = -1;  // end of the pipe through which the daemon reports to the starter
+  persistence::Descriptor null_;  // descriptor of /dev/null
+  persistence::Descriptor
+      report_;  // end of the pipe through which the daemon reports to the starter
 };
 
 }  // namespace server

@@ -42,14 +42,6 @@ void prepare_reports(const std::string& log_file) {
 
 ReportFile::ReportFile() : file_(open_report_file()) {}
 
-ReportFile::~ReportFile() {
-  if (file_ >= 0) ::close(file_);
-}
-
-int ReportFile::descriptor() const {
-  return file_ >= 0 ? file_ : STDERR_FILENO;
-}
-
 RawOutput& RawOutput::operator<<(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor_, text.data(), text.size());

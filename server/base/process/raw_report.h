@@ -9,11 +9,15 @@
 // Source: signal-safety(7), backtrace(3).
 #pragma once
 
+#include <unistd.h>
+
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "persistence/files/open_file.h"
 
 namespace server {
 
@@ -25,16 +29,13 @@ void prepare_reports(const std::string& log_file);
 class ReportFile {
  public:
   ReportFile();
-  ~ReportFile();
-  ReportFile(const ReportFile&) = delete;
-  ReportFile& operator=(const ReportFile&) = delete;
 
   // Returns the file's descriptor. Returns standard error if there is no file or it cannot be
   // opened.
-  int descriptor() const;
+  int descriptor() const { return file_.is_open() ? file_.get() : STDERR_FILENO; }
 
  private:
-  const int file_;
+  const persistence::Descriptor file_;
 };
 
 // RawOutput writes text to a descriptor, by signal-safe calls only.

@@ -7,13 +7,14 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/clock.h"
+
 namespace server {
 namespace {
 
-constexpr int64_t kSecondUs = 1'000'000;
 // While the server loads its data, it asks systemd once a second to extend the startup timeout by
 // this time.
-constexpr int64_t kStartExtensionUs = 30 * kSecondUs;
+constexpr int64_t kStartExtensionUs = 30 * core::kSecondUs;
 
 bool manager_listens(Supervised mode) {
   const bool may = mode == Supervised::kSystemd || mode == Supervised::kAuto;
@@ -59,7 +60,7 @@ void Supervisor::tick(int64_t now_us, double loaded_share) {
 }
 
 void Supervisor::report_loading(int64_t now_us, double loaded_share) {
-  if (now_us - loading_reported_us_ < kSecondUs) return;
+  if (now_us - loading_reported_us_ < core::kSecondUs) return;
   loading_reported_us_ = now_us;
   send_(fmt::format("STATUS=Loading data: {:.0f} %\nEXTEND_TIMEOUT_USEC={}", loaded_share * 100,
                     kStartExtensionUs));

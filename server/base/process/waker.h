@@ -9,14 +9,13 @@
 
 #include <cstdint>
 
+#include "persistence/files/open_file.h"
+
 namespace server {
 
 class Waker {
  public:
   Waker();
-  ~Waker();
-  Waker(const Waker&) = delete;
-  Waker& operator=(const Waker&) = delete;
 
   void wake();
   // Waits for the timeout or for wake(). Returns at once if wake() was called before.
@@ -25,10 +24,10 @@ class Waker {
   void drain();
   // Returns the descriptor. It becomes readable at wake(), and stays readable until drain() or
   // wait().
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
 
  private:
-  int descriptor_;
+  const persistence::Descriptor descriptor_;
 };
 
 }  // namespace server

@@ -4,42 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
+#include "core/clock.h"
+#include "server/base/config/words.h"
+
 namespace server {
-namespace {
-
-constexpr std::string_view kSpecial = "\\\"\n\r\t\a\b";
-constexpr std::string_view kLetters = "\\\"nrtab";
-
-bool is_plain(char c) {
-  return c >= ' ' && c <= '~' && c != '"' && c != '\\';
-}
-
-void append_escape_of(std::string& line, char c) {
-  const size_t at = kSpecial.find(c);
-  if (at != std::string_view::npos) {
-    line += '\\';
-    line += kLetters[at];
-  } else {
-    fmt::format_to(std::back_inserter(line), "\\x{:02x}", static_cast<unsigned char>(c));
-  }
-}
-
-// Quotes the word as Redis does, so that a reader can recover its bytes.
-void append_quoted(std::string& line, std::string_view word) {
-  line += '"';
-  for (auto next = word.begin(); next != word.end();) {
-    const auto special = std::find_if_not(next, word.end(), is_plain);
-    line.append(next, special);
-    next = special;
-    if (next != word.end()) append_escape_of(line, *next++);
-  }
-  line += '"';
-}
-
-}  // namespace
 
 MonitorFeed::MonitorFeed(size_t thread_count, Waker waker)
     : waker_(std::move(waker)), inboxes_(thread_count) {}
@@ -95,9 +65,8 @@ MonitorFeed::Batch MonitorFeed::take(size_t thread_index) {
 
 std::string monitor_line(int64_t now_us, unsigned database, std::string_view client,
                          const std::vector<std::string_view>& words) {
-  constexpr int64_t kSecondUs = 1'000'000;
-  std::string line =
-      fmt::format("+{}.{:06} [{} {}]", now_us / kSecondUs, now_us % kSecondUs, database, client);
+  std::string line = fmt::format("+{}.{:06} [{} {}]", now_us / core::kSecondUs,
+                                 now_us % core::kSecondUs, database, client);
   for (const std::string_view word : words) {
     line += ' ';
     append_quoted(line, word);
