@@ -37,14 +37,14 @@ int serve(server::Config& config, server::Daemon& daemon) {
   for (const std::string& warning : config.take_warnings()) server::log_warning("{}", warning);
   server::Server server(config, [&daemon] { daemon.become_silent(); });
   if (auto started = server.start(); !started) return fail_with_log(started.error().message);
-  const server::RunOptions run(config);
-  const server::PidFile pid_file(run.pid_file());
+  const server::PidFile pid_file(config.text(server::OptionId::kPidFile));
   const int exit_code = server.run();
   server::flush_log();
   // An operator who starts the server by hand may not see the log, so the error is also written to
   // standard error.
-  if (exit_code != EXIT_SUCCESS && !run.log_file().empty()) {
-    fmt::print(stderr, "The server has ended with an error; see its log: {}\n", run.log_file());
+  const std::string log_file = config.text(server::OptionId::kLogFile);
+  if (exit_code != EXIT_SUCCESS && !log_file.empty()) {
+    fmt::print(stderr, "The server has ended with an error; see its log: {}\n", log_file);
   }
   return exit_code;
 }
@@ -74,19 +74,20 @@ int main(int argc, char** argv) {
   if (::chdir(config.directory().c_str()) != 0) {
     return fail(fmt::format("Can't chdir to '{}': {}", config.directory(), std::strerror(errno)));
   }
-  const server::RunOptions run(config);
-  if (auto opened = server::open_log(run.log_level(), run.log_file()); !opened) {
+  const server::LogLevel log_level{config.integer(server::OptionId::kLogLevel)};
+  const std::string log_file = config.text(server::OptionId::kLogFile);
+  if (auto opened = server::open_log(log_level, log_file); !opened) {
     return fail(opened.error().message);
   }
   server::Daemon daemon;
-  if (run.daemonize()) {
+  if (config.flag(server::OptionId::kDaemonize)) {
     const auto detached = daemon.detach();
     if (!detached) return fail(detached.error().message);
     if (*detached) return **detached;
   }
   server::log_notice("Bloomery {} is starting, {} I/O threads. Port: {} PID: {}", BLOOMERY_VERSION,
                      config.io_thread_count(), config.port(), getpid());
-  server::install_crash_log(run.log_file());
+  server::install_crash_log(log_file);
   const server::CrashStack crash_stack;
   try {
     return serve(config, daemon);

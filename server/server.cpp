@@ -331,7 +331,7 @@ void Server::Parts::tick() {
 Server::Server(Config& config, std::function<void()> on_ready)
     : config_(config),
       on_ready_(std::move(on_ready)),
-      supervisor_(RunOptions(config).supervised()) {}
+      supervisor_(Supervised{config.integer(OptionId::kSupervised)}) {}
 Server::~Server() = default;
 
 core::Result<> Server::start() {
@@ -371,7 +371,8 @@ core::Result<> Server::start() {
   if (ClusterMode{config_.integer(OptionId::kClusterEnabled)} != ClusterMode::kYes) {
     config_.follow(OptionId::kClusterNodeTimeout, [] {});
   }
-  config_.follow(OptionId::kLogLevel, [this] { set_log_level(RunOptions(config_).log_level()); });
+  config_.follow(OptionId::kLogLevel,
+                 [this] { set_log_level(LogLevel{config_.integer(OptionId::kLogLevel)}); });
   config_.follow(OptionId::kWatchdogPeriod, [&parts, this] {
     const bool is_allowed =
         DebugCommand{config_.integer(OptionId::kEnableDebugCommand)} != DebugCommand::kNo;

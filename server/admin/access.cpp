@@ -60,7 +60,7 @@ Admission Access::admit(const HttpRequest& request, const Peer& peer) const {
 Admission Access::admit_without_password(std::shared_ptr<const acl::User> user,
                                          const HttpRequest& request, const Peer& peer) const {
   const bool is_protected =
-      ListenOptions(services_.config).protected_mode() && services_.users.has_no_password();
+      services_.config.flag(OptionId::kProtectedMode) && services_.users.has_no_password();
   if (is_protected && !peer.is_loopback) {
     return {nullptr, plain_response(403,
                                     "Protected mode is on and no password is set: only this "

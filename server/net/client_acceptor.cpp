@@ -43,7 +43,7 @@ std::string ClientAcceptor::refusal(int descriptor, Kind kind) const {
     return "-" + std::string(kTooManyClients) + "\r\n";
   }
   const bool open_to_all =
-      ListenOptions(services_.config).protected_mode() && services_.users.has_no_password();
+      services_.config.flag(OptionId::kProtectedMode) && services_.users.has_no_password();
   if (open_to_all && kind != Kind::kUnix &&
       !SocketAddress(descriptor, SocketAddress::End::kPeer).is_loopback()) {
     return "-DENIED Bloomery is running in protected mode because protected mode is enabled and "
@@ -64,7 +64,7 @@ std::unique_ptr<Session> ClientAcceptor::new_session(int descriptor, Kind kind) 
         std::make_shared<TlsStream>(tls_.server_context(), TlsStream::Side::kServer, descriptor);
   }
   if (kind == Kind::kUnix) {
-    client.address = ListenOptions(services_.config).unix_socket() + ":0";
+    client.address = services_.config.text(OptionId::kUnixSocket) + ":0";
     client.local_address = client.address;
   } else {
     client.address = SocketAddress(descriptor, SocketAddress::End::kPeer).text();
@@ -91,7 +91,7 @@ void ClientAcceptor::accept(int descriptor, Kind kind) {
   const std::shared_ptr<Client> client = session->client;
   if (kind != Kind::kUnix) {
     set_tcp_options(descriptor,
-                    static_cast<int>(ListenOptions(services_.config).tcp_keepalive_s()));
+                    static_cast<int>(services_.config.integer(OptionId::kTcpKeepalive)));
   }
   IoThread& thread = threads_.next();
   client->thread_index = thread.index;

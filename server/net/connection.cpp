@@ -226,7 +226,8 @@ void Connection::check_input() {
   if (!session_->authenticated) {
     if (input_.size() < ClientInput::kUnknownBytesMax) return;
     log_verbose("Closing client {} that sends too much before AUTH", client_.address);
-  } else if (input_.size() > static_cast<uint64_t>(services_.config.query_buffer_limit_bytes())) {
+  } else if (input_.size() >
+             static_cast<uint64_t>(services_.config.integer(OptionId::kClientQueryBufferLimit))) {
     log_warning("Closing client {} that reached the query buffer limit", client_.address);
   } else {
     return;

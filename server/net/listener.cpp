@@ -9,6 +9,7 @@
 
 #include "server/base/config/config.h"
 #include "server/base/config/special_values.h"
+#include "server/base/config/words.h"
 #include "server/base/log/log.h"
 #include "server/net/loop/listening_socket.h"
 
@@ -46,7 +47,7 @@ std::vector<Listener::Place> Listener::wanted_places() const {
        {std::pair{Kind::kTcp, config_.port()},
         std::pair{Kind::kTls, static_cast<uint16_t>(config_.integer(OptionId::kTlsPort))}}) {
     if (port == 0) continue;
-    for (std::string address : ListenOptions(config_).bind_addresses()) {
+    for (std::string address : split_at_spaces(config_.text(OptionId::kBind))) {
       const bool is_optional = address.starts_with('-');
       if (is_optional) address.erase(0, 1);
       wanted.push_back({kind, std::move(address), port, is_optional});
@@ -56,16 +57,16 @@ std::vector<Listener::Place> Listener::wanted_places() const {
 }
 
 int Listener::backlog() const {
-  return static_cast<int>(ListenOptions(config_).tcp_backlog());
+  return static_cast<int>(config_.integer(OptionId::kTcpBacklog));
 }
 
 core::Result<> Listener::open_unix() {
   constexpr int kBacklog = 1024;
-  const ListenOptions options(config_);
-  const std::string path = options.unix_socket();
+  const std::string path = config_.text(OptionId::kUnixSocket);
   if (path.empty()) return {};
-  const ListeningSocket::UnixAccess access{static_cast<unsigned>(options.unix_socket_mode()),
-                                           config_.text(OptionId::kUnixSocketGroup)};
+  const ListeningSocket::UnixAccess access{
+      static_cast<unsigned>(config_.integer(OptionId::kUnixSocketPerm)),
+      config_.text(OptionId::kUnixSocketGroup)};
   auto opened = ListeningSocket::open_unix(threads_.at(0).context, path, access, kBacklog);
   if (!opened) return opened.error();
   unix_path_ = path;

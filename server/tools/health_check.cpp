@@ -12,6 +12,7 @@
 
 #include "core/printable.h"
 #include "server/base/config/config.h"
+#include "server/base/config/words.h"
 #include "server/base/transport/resp_client.h"
 
 namespace server {
@@ -122,7 +123,7 @@ Health check_health(const Config& config, HealthQuestion question, const HealthL
   const HealthRequest request{question, limits};
   // If `bind` names no address, the server listens on no TCP port, so only the unix socket is
   // tried.
-  if (const auto addresses = ListenOptions(config).bind_addresses(); !addresses.empty()) {
+  if (const auto addresses = split_at_spaces(config.text(OptionId::kBind)); !addresses.empty()) {
     if (config.port() != 0) return check_port(addresses, config.port(), false, request);
     if (const int64_t port = config.integer(OptionId::kTlsPort); port != 0) {
       return check_port(addresses, port, true, request);

@@ -139,10 +139,6 @@ std::string Config::text(OptionId id) const {
   return text_at(static_cast<size_t>(id));
 }
 
-std::vector<std::string> ListenOptions::bind_addresses() const {
-  return split_at_spaces(config_.text(OptionId::kBind));
-}
-
 uint64_t Config::client_memory_limit_bytes() const noexcept {
   // As in Redis, a limit below kLeastBytes is raised to kLeastBytes. With a lower limit no client
   // could connect to change maxmemory-clients.

@@ -147,9 +147,6 @@ class Config {
   int64_t max_clients() const noexcept { return integer(OptionId::kMaxClients); }
   int64_t io_thread_count() const noexcept { return integer(OptionId::kIoThreads); }
   int64_t max_bulk_bytes() const noexcept { return integer(OptionId::kProtoMaxBulkLen); }
-  int64_t query_buffer_limit_bytes() const noexcept {
-    return integer(OptionId::kClientQueryBufferLimit);
-  }
   BufferLimit output_buffer_limit(ClientClass client_class) const noexcept;
   int64_t max_memory_bytes() const noexcept { return integer(OptionId::kMaxMemory); }
   // Returns the limit for the memory of all clients together; 0 is no limit.
@@ -201,43 +198,8 @@ class Config {
   OtherDirectives other_directives_;
 };
 
-// ListenOptions, RunOptions and BloomDefaults are typed views of related options. The Config must
-// outlive the view.
-
-// ListenOptions: the options about listening, apart from the port.
-class ListenOptions {
- public:
-  explicit ListenOptions(const Config& config) : config_(config) {}
-
-  std::vector<std::string> bind_addresses() const;
-  std::string unix_socket() const { return config_.text(OptionId::kUnixSocket); }
-  int64_t unix_socket_mode() const noexcept { return config_.integer(OptionId::kUnixSocketPerm); }
-  int64_t tcp_keepalive_s() const noexcept { return config_.integer(OptionId::kTcpKeepalive); }
-  int64_t tcp_backlog() const noexcept { return config_.integer(OptionId::kTcpBacklog); }
-  bool protected_mode() const noexcept { return config_.flag(OptionId::kProtectedMode); }
-
- private:
-  const Config& config_;
-};
-
-// RunOptions: the options about how the process runs, and about its log.
-class RunOptions {
- public:
-  explicit RunOptions(const Config& config) : config_(config) {}
-
-  LogLevel log_level() const noexcept { return LogLevel{config_.integer(OptionId::kLogLevel)}; }
-  std::string log_file() const { return config_.text(OptionId::kLogFile); }
-  std::string pid_file() const { return config_.text(OptionId::kPidFile); }
-  bool daemonize() const noexcept { return config_.flag(OptionId::kDaemonize); }
-  Supervised supervised() const noexcept {
-    return Supervised{config_.integer(OptionId::kSupervised)};
-  }
-
- private:
-  const Config& config_;
-};
-
-// BloomDefaults: the default parameters of new filters, for commands that omit them.
+// BloomDefaults: the default parameters of new filters, for commands that omit them. The Config
+// must outlive the object.
 class BloomDefaults {
  public:
   explicit BloomDefaults(const Config& config) : config_(config) {}

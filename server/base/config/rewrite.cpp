@@ -42,16 +42,7 @@ class Rewriter {
     const auto& present = lines_of_[index];
     if (present.empty() && text == option.default_text) return;
     if (!present.empty() && lines_say(option, present, text)) return drop_stale(option, present);
-    const auto wanted = write_lines(option, text);
-    for (size_t i = 0; i < std::max(present.size(), wanted.size()); ++i) {
-      if (i >= present.size()) {
-        append(wanted[i]);
-      } else if (i < wanted.size()) {
-        lines_[present[i].line] = wanted[i];
-      } else {
-        dropped_[present[i].line] = true;
-      }
-    }
+    replace(present, write_lines(option, text));
   }
 
   void add_missing(size_t index, const std::string& text) {
@@ -62,7 +53,7 @@ class Rewriter {
   // Moves the option's line after all includes, so that no include overrides it.
   void move_to_end(size_t index, const std::string& text) {
     const Option& option = option_table()[index];
-    for (const OptionLine& line : lines_of_[index]) dropped_[line.line] = true;
+    for (const OptionLine& line : lines_of_[index]) lines_[line.line].reset();
     // Included files may have added values to this option. The first new line sets the empty value,
     // which clears them.
     if (option.accumulates && !text.empty()) append(fmt::format("{} \"\"", option.name));
@@ -74,27 +65,29 @@ class Rewriter {
   }
 
   // Replaces the old `user` lines in place.
-  void set_users(const std::vector<std::string>& wanted) {
-    for (size_t i = 0; i < std::max(user_lines_.size(), wanted.size()); ++i) {
-      if (i >= user_lines_.size()) {
-        append(wanted[i]);
-      } else if (i < wanted.size()) {
-        lines_[user_lines_[i]] = wanted[i];
-      } else {
-        dropped_[user_lines_[i]] = true;
-      }
-    }
-  }
+  void set_users(const std::vector<std::string>& wanted) { replace(user_lines_, wanted); }
 
   std::string text() const {
     std::string text;
-    for (size_t i = 0; i < lines_.size(); ++i) {
-      if (!dropped_[i]) text += lines_[i] + '\n';
+    for (const auto& line : lines_) {
+      if (line) text += *line + '\n';
     }
     return text;
   }
 
  private:
+  // Replaces the present lines in place. Appends the lines for which no place is left, and drops
+  // the places for which no line is left.
+  void replace(const std::vector<OptionLine>& present, const std::vector<std::string>& wanted) {
+    for (size_t i = 0; i < std::max(present.size(), wanted.size()); ++i) {
+      if (i >= present.size()) {
+        append(wanted[i]);
+      } else {
+        lines_[present[i].line] = i < wanted.size() ? std::optional(wanted[i]) : std::nullopt;
+      }
+    }
+  }
+
   void take_line(std::string line) {
     const std::string_view trimmed = trim(line);
     has_signature_ = has_signature_ || trimmed == kSignature;
@@ -109,11 +102,10 @@ class Rewriter {
         // start would fail.
         line.insert(0, "# ??? ");
       } else if (lower_case(words->front()) == "user") {
-        user_lines_.push_back(lines_.size());
+        user_lines_.push_back({lines_.size(), {}});
       }
     }
-    lines_.push_back(std::move(line));
-    dropped_.push_back(false);
+    lines_.emplace_back(std::move(line));
   }
 
   static bool is_kept(const std::vector<std::string>& words) {
@@ -144,24 +136,22 @@ class Rewriter {
   void drop_stale(const Option& option, const std::vector<OptionLine>& lines) {
     if (option.accumulates || option.line_writer != nullptr) return;
     lines_[lines.front().line] = lines_[lines.back().line];
-    for (size_t i = 1; i < lines.size(); ++i) dropped_[lines[i].line] = true;
+    for (size_t i = 1; i < lines.size(); ++i) lines_[lines[i].line].reset();
   }
 
   void append(const std::string& line) {
     if (!has_signature_) {
       lines_.emplace_back(kSignature);
-      dropped_.push_back(false);
       has_signature_ = true;
     }
-    lines_.push_back(line);
-    dropped_.push_back(false);
+    lines_.emplace_back(line);
   }
 
-  std::vector<std::string> lines_;
-  std::vector<bool> dropped_;
+  // The lines of the file. A dropped line is nullopt.
+  std::vector<std::optional<std::string>> lines_;
   // The lines of each option, indexed by row of the option table.
   std::vector<std::vector<OptionLine>> lines_of_;
-  std::vector<size_t> user_lines_;  // indices of the `user` lines in lines_
+  std::vector<OptionLine> user_lines_;  // the `user` lines, without their values
   bool has_signature_ = false;
 };
 

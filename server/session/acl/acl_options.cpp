@@ -10,20 +10,14 @@
 namespace server::acl {
 
 core::Result<> prepare_users(Users& users, Config& config) {
-  const auto apply_limits = [&users, &config]() -> core::Result<> {
+  config.follow({OptionId::kAclLogMaxLen, OptionId::kAclPubsubDefault}, [&users, &config] {
     users.log().set_limit(static_cast<size_t>(config.integer(OptionId::kAclLogMaxLen)));
     const auto channels = config.integer(OptionId::kAclPubsubDefault);
     users.set_channel_default(static_cast<ChannelDefault>(channels));
-    return {};
-  };
-  const auto apply_password = [&users, &config]() -> core::Result<> {
+  });
+  config.follow(OptionId::kRequirePass, [&users, &config] {
     users.set_default_password(config.text(OptionId::kRequirePass));
-    return {};
-  };
-  (void)apply_limits();
-  (void)apply_password();
-  config.on_change({OptionId::kAclLogMaxLen, OptionId::kAclPubsubDefault}, apply_limits);
-  config.on_change(OptionId::kRequirePass, apply_password);
+  });
   return load_users(users, config.other_directives().users, config.text(OptionId::kAclFile));
 }
 

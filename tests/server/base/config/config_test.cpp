@@ -24,12 +24,12 @@ using ::testing::UnorderedElementsAre;
 
 TEST_F(ConfigTest, DefaultsAreRedisDefaults) {
   EXPECT_EQ(config_.port(), 6379);
-  EXPECT_THAT(ListenOptions(config_).bind_addresses(), ElementsAre("*", "-::*"));
+  EXPECT_EQ(config_.text(OptionId::kBind), "* -::*");
   EXPECT_EQ(config_.max_clients(), 10000);
   EXPECT_EQ(config_.max_bulk_bytes(), 512 << 20);
-  EXPECT_EQ(RunOptions(config_).log_level(), LogLevel::kNotice);
-  EXPECT_EQ(RunOptions(config_).supervised(), Supervised::kNo);
-  EXPECT_TRUE(ListenOptions(config_).protected_mode());
+  EXPECT_EQ(LogLevel{config_.integer(OptionId::kLogLevel)}, LogLevel::kNotice);
+  EXPECT_EQ(Supervised{config_.integer(OptionId::kSupervised)}, Supervised::kNo);
+  EXPECT_TRUE(config_.flag(OptionId::kProtectedMode));
   EXPECT_EQ(BloomDefaults(config_).error_rate(), 0.01);
   EXPECT_EQ(BloomDefaults(config_).layout(), core::bloom::LaneLayout::kId);
   EXPECT_EQ(config_.output_buffer_limit(ClientClass::kReplica),
@@ -202,7 +202,7 @@ TEST_F(ConfigTest, SetIsAllOrNothing) {
   EXPECT_EQ(set({{"hz", "0"}, {"maxmemory", "1k"}, {"loglevel", "NOTHING"}}), "OK");
   EXPECT_EQ(config_.hz(), 1);
   EXPECT_EQ(config_.max_memory_bytes(), 1000);
-  EXPECT_EQ(RunOptions(config_).log_level(), LogLevel::kNothing);
+  EXPECT_EQ(LogLevel{config_.integer(OptionId::kLogLevel)}, LogLevel::kNothing);
 }
 
 // The error texts and values of maxmemory-clients are those of Redis 7.0.15.
@@ -289,9 +289,9 @@ TEST_F(ConfigTest, BindTakesAddressesOnly) {
     EXPECT_EQ(set({{"bind", value}}), config_set_error("bind", kAddressesFail));
   }
   EXPECT_EQ(set({{"bind", "127.0.0.1 -::1"}}), "OK");
-  EXPECT_THAT(ListenOptions(config_).bind_addresses(), ElementsAre("127.0.0.1", "-::1"));
+  EXPECT_EQ(config_.text(OptionId::kBind), "127.0.0.1 -::1");
   EXPECT_EQ(set({{"bind", ""}}), "OK");
-  EXPECT_TRUE(ListenOptions(config_).bind_addresses().empty());
+  EXPECT_EQ(config_.text(OptionId::kBind), "");
 }
 
 TEST_F(ConfigTest, ProtectedOptionsFollowTheOriginOfTheClient) {
