@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "protocol/arguments.h"
+#include "server/base/config/words.h"
 #include "server/dispatch/syntax.h"
 
 namespace server {
@@ -126,13 +127,9 @@ void write_field(ReplyWriter& reply, std::string_view name, std::string_view val
 }
 
 void write_tips(ReplyWriter& reply, std::string_view tips) {
-  const auto words = std::ranges::count(tips, ' ') + (tips.empty() ? 0 : 1);
-  reply.set(static_cast<size_t>(words));
-  for (size_t start = 0; start < tips.size();) {
-    const size_t end = std::min(tips.find(' ', start), tips.size());
-    reply.bulk(tips.substr(start, end - start));
-    start = end + 1;
-  }
+  const auto words = split_at_spaces(tips);
+  reply.set(words.size());
+  for (const std::string& word : words) reply.bulk(word);
 }
 
 void write_number(ReplyWriter& reply, std::string_view name, int value) {

@@ -27,6 +27,7 @@
 #include "server/session/invalidation_news.h"
 #include "server/session/observer.h"
 #include "server/session/pubsub/pub_sub.h"
+#include "server/session/pubsub/tracking.h"
 
 namespace server {
 namespace {
@@ -477,16 +478,12 @@ void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
   replies.truncate(mark);
 }
 
-bool Dispatcher::keeps_rights() {
-  return server::keeps_rights(environment_, session_);
-}
-
 void Dispatcher::end_session() {
   if (session_.replica != nullptr && session_.replica->on_end) session_.replica->on_end();
   discard_transaction(environment_.keyspace, session_);
   unsubscribe_all(environment_.pubsub, session_);
   if (environment_.state.listeners.has(ChangeListeners::kTracking)) {
-    forget_tracking(environment_.tracking, session_);
+    environment_.tracking.forget(client_.id);
   }
   environment_.observer.stop_monitor(session_);
 }

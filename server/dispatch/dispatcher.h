@@ -60,10 +60,6 @@ class Dispatcher {
   // Runs one queued command of EXEC. REQUIRES: the locks of its keys; ctx.in_exec.
   void run_queued(Context& ctx, const QueuedCommand& queued);
 
-  // Refreshes the session's permissions after a change of the users. Returns false if the session
-  // must end.
-  bool keeps_rights();
-
   // Releases the session's entries in shared structures (watches, subscriptions).
   void end_session();
 

@@ -101,24 +101,14 @@ std::string denied_object(const Denial& denial, const RegisteredCommand& command
   return std::string(args[denial.argument].substr(0, acl::kLoggedBytesMax));
 }
 
-struct DeniedAccess {
-  acl::Reason reason;
-  std::string object;
-  std::string user;
-};
-
-void log_denial(const Context& ctx, DeniedAccess access) {
+void log_denial(const Context& ctx, acl::Denied denied) {
   Session& session = ctx.session;
   size_t argument_bytes = 0;
   for (const std::string_view argument : ctx.args) argument_bytes += argument.size();
-  ctx.environment.users.log().add(
-      {.reason = access.reason,
-       .in_transaction = session.transaction.active || ctx.in_exec,
-       .object = std::move(access.object),
-       .user = std::move(access.user),
-       .client =
-           client_line(*session.client, ctx.environment.clock.monotonic_us(), argument_bytes)},
-      ctx.now_ms);
+  denied.in_transaction = session.transaction.active || ctx.in_exec;
+  denied.client =
+      client_line(*session.client, ctx.environment.clock.monotonic_us(), argument_bytes);
+  ctx.environment.users.log().add(std::move(denied), ctx.now_ms);
 }
 
 }  // namespace
@@ -192,10 +182,6 @@ std::string rights_fault(Context& ctx) {
                    .object = denied_object(*denial, *ctx.command, ctx.args),
                    .user = session.identity.user->name()});
   return ctx.in_exec ? exec_denial_reply(*denial) : denial_reply(*denial, *ctx.command);
-}
-
-bool keeps_rights(const Environment& environment, Session& session) {
-  return refresh_user(session, environment.users);
 }
 
 core::Result<DryRun> dry_run(const Registry& registry, const acl::User& user, Arguments args) {

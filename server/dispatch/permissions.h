@@ -67,9 +67,6 @@ bool has_rights(const SessionUser& identity, const acl::Users& users,
 // denial. Otherwise returns an empty text. Refreshes the user's permissions first. If the user was
 // deleted, the connection closes after the error reply.
 std::string rights_fault(Context& ctx);
-// Refreshes the permissions of a waiting client. Returns false if the session must end: its user
-// was deleted, or lost the permission for a channel to which the session is subscribed.
-bool keeps_rights(const Environment& environment, Session& session);
 // Implements ACL DRYRUN: returns whether the command is allowed, or which permission is missing.
 // Errors: the error reply.
 core::Result<DryRun> dry_run(const Registry& registry, const acl::User& user, Arguments args);

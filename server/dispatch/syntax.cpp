@@ -3,66 +3,38 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <span>
 #include <utility>
+
+#include "server/base/config/words.h"
 
 namespace server {
 namespace {
 
 using WordKind = Syntax::Kind;
 
-constexpr std::array<std::pair<std::string_view, WordKind>, 33> kKindOfName{{
-    {"key", WordKind::kKey},
-    {"newkey", WordKind::kKey},
-    {"source", WordKind::kKey},
-    {"destination", WordKind::kKey},
-    {"destkey", WordKind::kKey},
-    {"key1", WordKind::kKey},
-    {"key2", WordKind::kKey},
-    {"pattern", WordKind::kPattern},
-    {"seconds", WordKind::kInteger},
-    {"milliseconds", WordKind::kInteger},
-    {"offset", WordKind::kInteger},
-    {"start", WordKind::kInteger},
-    {"end", WordKind::kInteger},
-    {"bit", WordKind::kInteger},
-    {"count", WordKind::kInteger},
-    {"cursor", WordKind::kInteger},
-    {"index", WordKind::kInteger},
-    {"increment", WordKind::kInteger},
-    {"decrement", WordKind::kInteger},
-    {"capacity", WordKind::kInteger},
-    {"expansion", WordKind::kInteger},
-    {"timeout", WordKind::kInteger},
-    {"protover", WordKind::kInteger},
-    {"client-id", WordKind::kInteger},
-    {"len", WordKind::kInteger},
-    {"samples", WordKind::kInteger},
-    {"version", WordKind::kInteger},
-    {"error", WordKind::kDouble},
-    {"ratio", WordKind::kDouble},
-    {"unix-time-seconds", WordKind::kUnixTime},
-    {"unix-time-milliseconds", WordKind::kUnixTime},
-    {"value", WordKind::kString},
-    {"item", WordKind::kString},
-}};
+// The names of the kinds, in the order of Syntax::Kind. The notation `name:type` can state any of
+// the first kStatableKinds kinds.
+constexpr std::array<std::string_view, 9> kKindNames = {
+    "string", "integer", "double", "key", "pattern", "unix-time", "pure-token", "oneof", "block"};
+constexpr size_t kStatableKinds = 7;
 
-constexpr std::array<std::pair<std::string_view, WordKind>, 7> kKindOfType{{
-    {"string", WordKind::kString},
-    {"integer", WordKind::kInteger},
-    {"double", WordKind::kDouble},
-    {"key", WordKind::kKey},
-    {"pattern", WordKind::kPattern},
-    {"unix-time", WordKind::kUnixTime},
-    {"pure-token", WordKind::kToken},
-}};
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
+// The names of values that imply a kind. Other values are strings.
+constexpr std::string_view kKeys[] = {"key",     "newkey", "source", "destination",
+                                      "destkey", "key1",   "key2"};
+constexpr std::string_view kPatterns[] = {"pattern"};
+constexpr std::string_view kIntegers[] = {
+    "seconds",  "milliseconds", "offset",    "start",     "end",      "bit",       "count",
+    "cursor",   "index",        "increment", "decrement", "capacity", "expansion", "timeout",
+    "protover", "client-id",    "len",       "samples",   "version"};
+constexpr std::string_view kDoubles[] = {"error", "ratio"};
+constexpr std::string_view kUnixTimes[] = {"unix-time-seconds", "unix-time-milliseconds"};
+constexpr std::pair<WordKind, std::span<const std::string_view>> kImpliedKinds[] = {
+    {WordKind::kKey, kKeys},
+    {WordKind::kPattern, kPatterns},
+    {WordKind::kInteger, kIntegers},
+    {WordKind::kDouble, kDoubles},
+    {WordKind::kUnixTime, kUnixTimes}};
 
 bool is_literal(std::string_view word) {
   return std::none_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
@@ -163,7 +135,7 @@ class Parser {
       Syntax result;
       result.kind = WordKind::kToken;
       result.token = token;
-      result.name = lower(token);
+      result.name = lower_case(token);
       return result;
     }
     Syntax result = value();
@@ -176,17 +148,17 @@ class Parser {
     const size_t colon = word_.find(':');
     result.name = word_.substr(0, colon);
     if (colon == std::string::npos) {
-      for (const auto& [name, kind] : kKindOfName) {
-        if (name == result.name) result.kind = kind;
+      for (const auto& [kind, names] : kImpliedKinds) {
+        if (std::ranges::find(names, result.name) != names.end()) result.kind = kind;
       }
     } else {
       const std::string type = word_.substr(colon + 1);
-      const auto* const found = std::find_if(kKindOfType.begin(), kKindOfType.end(),
-                                             [&](const auto& row) { return row.first == type; });
-      if (found == kKindOfType.end())
+      const auto* const end = kKindNames.begin() + kStatableKinds;
+      const auto* const found = std::find(kKindNames.begin(), end, type);
+      if (found == end)
         fault_ = "unknown type '" + type + "'";
       else
-        result.kind = found->second;
+        result.kind = static_cast<WordKind>(found - kKindNames.begin());
     }
     advance();
     return result;
@@ -200,27 +172,7 @@ class Parser {
 }  // namespace
 
 std::string_view kind_name(Syntax::Kind kind) {
-  switch (kind) {
-    case WordKind::kString:
-      return "string";
-    case WordKind::kInteger:
-      return "integer";
-    case WordKind::kDouble:
-      return "double";
-    case WordKind::kKey:
-      return "key";
-    case WordKind::kPattern:
-      return "pattern";
-    case WordKind::kUnixTime:
-      return "unix-time";
-    case WordKind::kToken:
-      return "pure-token";
-    case WordKind::kOneOf:
-      return "oneof";
-    case WordKind::kBlock:
-      return "block";
-  }
-  return "string";
+  return kKindNames[static_cast<size_t>(kind)];
 }
 
 core::Result<std::vector<Syntax>> parse_syntax(std::string_view notation) {

@@ -23,6 +23,7 @@
 #include "server/session/cluster_waits.h"
 #include "server/session/invalidation_news.h"
 #include "server/session/pubsub/pub_sub.h"
+#include "server/session/session_user.h"
 
 namespace server::net {
 namespace {
@@ -410,7 +411,7 @@ void Connection::wake() {
     send_unsent();
   }
   if (client_.kill_requested.load(std::memory_order_acquire) ||
-      !runner_.dispatcher().keeps_rights()) {
+      !refresh_user(*session_, services_.users)) {
     close();
   } else if (is_in(State::kPaused)) {
     timer_.cancel();

@@ -11,8 +11,6 @@ const uint64_t Client::kObjectsBytes = sizeof(Client) + sizeof(Session);
 Session::Session(uint64_t id)
     : client(std::make_shared<Client>(id)), subscriptions(client->subscriptions) {}
 
-Session::~Session() = default;
-
 void unsubscribe_all(PubSub& pubsub, Session& session) {
   using enum SubscriptionKind;
   for (const SubscriptionKind kind : {kChannel, kPattern, kShardChannel}) {
@@ -27,10 +25,6 @@ void stop_tracking(Tracking& tracking, Session& session) {
   if (session.subscriptions.tracking() == nullptr) return;
   tracking.end(session.client->id);
   session.subscriptions.set_tracking(nullptr);
-}
-
-void forget_tracking(Tracking& tracking, Session& session) {
-  tracking.forget(session.client->id);
 }
 
 }  // namespace server

@@ -99,7 +99,6 @@ struct SessionUser {
 class Session {
  public:
   explicit Session(uint64_t id);
-  ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -134,9 +133,7 @@ class Session {
 
 // Ends all subscriptions of the session without messages. Must be called on the session's thread.
 void unsubscribe_all(PubSub& pubsub, Session& session);
-// stop_tracking() and forget_tracking() end CLIENT TRACKING. forget_tracking() is for a session
-// that ends.
+// Ends CLIENT TRACKING for a session that continues.
 void stop_tracking(Tracking& tracking, Session& session);
-void forget_tracking(Tracking& tracking, Session& session);
 
 }  // namespace server

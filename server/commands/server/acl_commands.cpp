@@ -22,6 +22,7 @@
 #include "server/session/acl/users.h"
 #include "server/session/clients.h"
 #include "server/session/pubsub/pub_sub.h"
+#include "server/session/session_user.h"
 
 namespace server {
 namespace {
@@ -55,7 +56,7 @@ void notify_sessions(Context& ctx, std::optional<Arguments> names) {
     const std::string user = client->names.get().user;
     if (names && std::ranges::find(*names, user) == names->end()) continue;
     if (client->id == ctx.client.id) {
-      if (!keeps_rights(ctx.environment, ctx.session)) ctx.close_after_reply();
+      if (!refresh_user(ctx.session, ctx.environment.users)) ctx.close_after_reply();
       continue;
     }
     if (ctx.services.users.find(user) == nullptr) {

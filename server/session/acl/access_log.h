@@ -29,9 +29,9 @@ struct Denied {
   bool in_transaction = false;
   // The denied command, key or channel. For a failed login it is the command, or "http" at the
   // admin port.
-  std::string object;
-  std::string user;
-  std::string client;  // the line that describes the client in CLIENT LIST
+  std::string object{};
+  std::string user{};
+  std::string client{};  // the line that describes the client in CLIENT LIST
 };
 
 // Names chosen by clients are truncated to this size, so that the log stays small.

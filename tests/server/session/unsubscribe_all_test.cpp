@@ -62,7 +62,7 @@ TEST_F(UnsubscribeAllTest, StopTrackingEndsTheClientsRow) {
 TEST_F(UnsubscribeAllTest, LastClientsEndEmptiesTheTable) {
   tracking_.begin({session_.client->id, 0}, false);
   tracking_.remember({"k", 1}, {session_.client->id, 0});
-  forget_tracking(tracking_, session_);
+  tracking_.forget(session_.client->id);
   EXPECT_EQ(state_.tracking.keys, 0U);
   EXPECT_FALSE(state_.listeners.any());
 }

@@ -18,6 +18,7 @@
 #include "server/session/acl/acl_options.h"
 #include "server/session/acl/users.h"
 #include "server/session/session.h"
+#include "server/session/session_user.h"
 #include "tests/support/clients_fixture.h"
 #include "tests/support/error_matcher.h"
 
@@ -99,7 +100,7 @@ TEST_F(AclCommandsTest, ATransactionMayTakeItsOwnRights) {
 TEST_F(AclCommandsTest, ADeletedUserIsSentAway) {
   become_alice({"+@all", "~*"});
   EXPECT_EQ(run_as_other({"ACL", "DELUSER", "alice", "nobody"}), integer(1));
-  EXPECT_FALSE(client_->dispatcher.keeps_rights());
+  EXPECT_FALSE(refresh_user(*client_->session, users_));
   EXPECT_THAT(run({"GET", "k"}), HasSubstr("NOAUTH"));
   EXPECT_EQ(client_->last_result.outcome, Outcome::kClose);
   EXPECT_THAT(run_as_other({"ACL", "DELUSER", "default"}), is_error("ERR", "'default'"));
@@ -120,7 +121,7 @@ TEST_F(AclCommandsTest, OthersAreWokenToLookAtTheirRights) {
   (void)run({"SUBSCRIBE", "c"});
   change_alice({"resetchannels"});
   EXPECT_GE(wakes, 1);
-  EXPECT_FALSE(client_->dispatcher.keeps_rights());
+  EXPECT_FALSE(refresh_user(*client_->session, users_));
 }
 
 TEST_F(AclCommandsTest, DefaultPasswordAppliesToNewClientsOnly) {
