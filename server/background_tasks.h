@@ -33,8 +33,6 @@ class BackgroundTasks {
 
   BackgroundTasks(Services& services, OwnExpiries& own_expiries, Post post, uint64_t seed);
   ~BackgroundTasks();
-  BackgroundTasks(const BackgroundTasks&) = delete;
-  BackgroundTasks& operator=(const BackgroundTasks&) = delete;
 
   // Does the work that is due, in bounded time. Must be called `hz` times a second without a stripe
   // lock.

@@ -47,8 +47,6 @@ class PageCollapser {
   // For tests: `step` replaces HugePages::step().
   PageCollapser(const core::Clock& clock, std::function<Step()> step);
   ~PageCollapser() { stop(); }
-  PageCollapser(const PageCollapser&) = delete;
-  PageCollapser& operator=(const PageCollapser&) = delete;
 
   // Does not wait for the thread, so one more piece may be collapsed after set_enabled(false).
   void set_enabled(bool is_enabled);

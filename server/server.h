@@ -24,8 +24,6 @@ class Server {
   explicit Server(
       Config& config, std::function<void()> on_ready = [] {});
   ~Server();
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
 
   // Creates the parts of the server, and binds the sockets.
   core::Result<> start();

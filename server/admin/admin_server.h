@@ -33,8 +33,6 @@ class AdminServer {
   // (heartbeat.h). `post` runs a task on one of these threads (write_caller.h).
   AdminServer(Services& services, const Tls& tls, Heartbeat::Ask ask, WriteCaller::Post post);
   ~AdminServer();
-  AdminServer(const AdminServer&) = delete;
-  AdminServer& operator=(const AdminServer&) = delete;
 
   // Binds the addresses of `http-bind`. Without `http-port` no address is bound. Errors: an address
   // that is not marked as optional cannot be bound, or no address at all can be bound.

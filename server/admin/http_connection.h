@@ -47,8 +47,6 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   HttpConnection(Parts parts, int64_t now_us);
   ~HttpConnection();
-  HttpConnection(const HttpConnection&) = delete;
-  HttpConnection& operator=(const HttpConnection&) = delete;
 
   void start();
   void close();

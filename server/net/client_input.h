@@ -40,8 +40,6 @@ class ClientInput {
 
   ClientInput() = default;
   ~ClientInput() { forget(); }
-  ClientInput(const ClientInput&) = delete;
-  ClientInput& operator=(const ClientInput&) = delete;
 
   // The destination of the next read. Bytes that do not fit into `place` are read into the thread's
   // buffer. If `place` is empty, all bytes are read into that buffer.

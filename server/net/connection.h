@@ -38,8 +38,6 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // Takes ownership of the session's descriptor.
   Connection(IoThread& thread, Services& services, std::unique_ptr<Session> session);
   ~Connection();
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
 
   // Starts to read from the client. REQUIRES: the thread's Connections contain the connection.
   void start();

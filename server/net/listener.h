@@ -27,8 +27,6 @@ class Listener {
   Listener(IoThreads& threads, Services& services, const Tls& tls)
       : threads_(threads), config_(services.config), clients_(threads, services, tls) {}
   ~Listener();
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
 
   // Opens the sockets, and follows changes by CONFIG SET from now on. Errors: no address is
   // configured, an address cannot be bound (unless it is marked optional), or the unix socket

@@ -69,8 +69,6 @@ class RequestRunner {
   };
 
   RequestRunner(Environment& environment, ThreadStatistics& counters, Session& session);
-  RequestRunner(const RequestRunner&) = delete;
-  RequestRunner& operator=(const RequestRunner&) = delete;
 
   static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
 

@@ -8,18 +8,14 @@
 
 #include "core/clock.h"
 #include "server/base/config/config.h"
-#include "server/base/latency/latency_monitor.h"
-#include "server/base/latency/slow_log.h"
 #include "server/base/process/tick_clock.h"
 #include "server/session/big_argument.h"
-#include "server/session/pubsub/monitor_feed.h"
 #include "server/session/session.h"
 
 namespace server {
 namespace {
 
 constexpr std::string_view kHidden = "(redacted)";
-constexpr int64_t kMicrosecondsPerSecond = 1'000'000;
 
 std::vector<std::string_view> masked_words(const Observed& observed) {
   std::vector<std::string_view> words(observed.words.begin(), observed.words.end());
@@ -62,27 +58,20 @@ std::string monitored_address(const Session& session) {
 
 Observer::Observer(const Config& config, const core::Clock& clock, const TickClock& ticks,
                    size_t thread_count, std::function<void(size_t)> wake)
-    : config_(config),
-      clock_(clock),
-      ticks_(ticks),
-      slow_log_(std::make_unique<SlowLog>()),
-      latency_(std::make_unique<LatencyMonitor>()),
-      monitors_(std::make_unique<MonitorFeed>(thread_count, std::move(wake))) {
+    : config_(config), clock_(clock), ticks_(ticks), monitors_(thread_count, std::move(wake)) {
   update();
 }
 
-Observer::~Observer() = default;
-
 void Observer::update() {
   const std::scoped_lock lock(update_mutex_);
-  latency_->set_threshold_ms(config_.integer(OptionId::kLatencyMonitorThreshold));
+  latency_.set_threshold_ms(config_.integer(OptionId::kLatencyMonitorThreshold));
   const int64_t slow_us = config_.integer(OptionId::kSlowlogLogSlowerThan);
   constexpr double kNever = std::numeric_limits<double>::max();
   double least_us = slow_us >= 0 ? static_cast<double>(slow_us) : kNever;
-  if (latency_->threshold_ms() > 0) {
-    least_us = std::min(least_us, static_cast<double>(latency_->threshold_ms()) * 1000);
+  if (latency_.threshold_ms() > 0) {
+    least_us = std::min(least_us, static_cast<double>(latency_.threshold_ms()) * 1000);
   }
-  if (monitors_->count() > 0) least_us = 0;
+  if (monitors_.count() > 0) least_us = 0;
   // The measured tick rate is inexact. So this threshold in ticks is a tenth too low, and observe()
   // compares the duration in microseconds with the configured thresholds.
   constexpr double kSlack = 0.9;
@@ -93,9 +82,9 @@ void Observer::update() {
 
 void Observer::observe(const Observed& observed) {
   const int64_t now_us = clock_.wall_us();
-  const int64_t now_s = now_us / kMicrosecondsPerSecond;
+  const int64_t now_s = now_us / core::kSecondUs;
   const auto duration_us = static_cast<int64_t>(ticks_.microseconds(observed.ticks));
-  latency_->record(observed.is_fast ? "fast-command" : "command", duration_us / 1000, now_s);
+  latency_.record(observed.is_fast ? "fast-command" : "command", duration_us / 1000, now_s);
   const int64_t slow_us = config_.integer(OptionId::kSlowlogLogSlowerThan);
   if (slow_us >= 0 && duration_us >= slow_us && observed.is_in_slow_log) {
     SlowCommand command{.time_s = now_s,
@@ -103,32 +92,32 @@ void Observer::observe(const Observed& observed) {
                         .words = logged_words(observed),
                         .address = observed.session.client->address,
                         .client_name = observed.session.client->names.get().name};
-    slow_log_->add(std::move(command),
-                   static_cast<size_t>(config_.integer(OptionId::kSlowlogMaxLen)));
+    slow_log_.add(std::move(command),
+                  static_cast<size_t>(config_.integer(OptionId::kSlowlogMaxLen)));
   }
   // If the command has moved its big argument into the keyspace, the argument cannot be read here.
   // A monitor that was added after the move therefore does not get this command.
   const bool is_readable = stored_word(observed) == nullptr;
-  if (observed.is_monitored && is_readable && monitors_->count() > 0) {
-    monitors_->feed(monitor_line(now_us, static_cast<unsigned>(observed.session.client->database),
-                                 monitored_address(observed.session), masked_words(observed)));
+  if (observed.is_monitored && is_readable && monitors_.count() > 0) {
+    monitors_.feed(monitor_line(now_us, static_cast<unsigned>(observed.session.client->database),
+                                monitored_address(observed.session), masked_words(observed)));
   }
 }
 
 void Observer::record_event(std::string_view kind, int64_t duration_ms) {
-  latency_->record(kind, duration_ms, clock_.wall_us() / kMicrosecondsPerSecond);
+  latency_.record(kind, duration_ms, clock_.wall_us() / core::kSecondUs);
 }
 
 void Observer::start_monitor(Session& session) {
   session.client->peer = Peer::kMonitor;
-  monitors_->add(session.client->id, session.client->thread_index);
+  monitors_.add(session.client->id, session.client->thread_index);
   update();
 }
 
 void Observer::stop_monitor(Session& session) {
   if (session.client->peer != Peer::kMonitor) return;
   session.client->peer = Peer::kClient;
-  monitors_->remove(session.client->id);
+  monitors_.remove(session.client->id);
   update();
 }
 

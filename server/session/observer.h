@@ -12,10 +12,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <span>
 #include <string_view>
+
+#include "server/base/latency/latency_monitor.h"
+#include "server/base/latency/slow_log.h"
+#include "server/session/pubsub/monitor_feed.h"
 
 namespace core {
 class Clock;
@@ -25,10 +28,7 @@ namespace server {
 
 class BigArgument;
 class Config;
-class LatencyMonitor;
-class MonitorFeed;
 class Session;
-class SlowLog;
 class TickClock;
 
 // The arguments and the duration of a command that has ended.
@@ -54,9 +54,6 @@ class Observer {
   // `wake` is called with the index of each thread that must deliver lines to its monitors.
   Observer(const Config& config, const core::Clock& clock, const TickClock& ticks,
            size_t thread_count, std::function<void(size_t)> wake);
-  ~Observer();
-  Observer(const Observer&) = delete;
-  Observer& operator=(const Observer&) = delete;
 
   // Returns the number of ticks below which a command is not reported.
   uint64_t ticks_min() const { return ticks_min_.load(std::memory_order_relaxed); }
@@ -72,17 +69,17 @@ class Observer {
   void start_monitor(Session& session);
   void stop_monitor(Session& session);
 
-  SlowLog& slow_log() { return *slow_log_; }
-  LatencyMonitor& latency() { return *latency_; }
-  MonitorFeed& monitors() { return *monitors_; }
+  SlowLog& slow_log() { return slow_log_; }
+  LatencyMonitor& latency() { return latency_; }
+  MonitorFeed& monitors() { return monitors_; }
 
  private:
   const Config& config_;
   const core::Clock& clock_;
   const TickClock& ticks_;
-  const std::unique_ptr<SlowLog> slow_log_;
-  const std::unique_ptr<LatencyMonitor> latency_;
-  const std::unique_ptr<MonitorFeed> monitors_;
+  SlowLog slow_log_;
+  LatencyMonitor latency_;
+  MonitorFeed monitors_;
   // This mutex is held during update(), which reads options and monitors that other threads change.
   std::mutex update_mutex_;
   std::atomic<uint64_t> ticks_min_{0};

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "server/base/config/buffer_limits.h"
+#include "server/base/config/option.h"
 
 namespace server {
 

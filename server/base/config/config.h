@@ -90,8 +90,6 @@ class Config {
 
   // Sets every option to its default.
   Config();
-  Config(const Config&) = delete;
-  Config& operator=(const Config&) = delete;
 
   // Reads the configuration file, then standard input, then the options of the command line;
   // argv[0] is skipped. Errors: the text to print before exiting. Loads nothing if the result is

@@ -44,10 +44,7 @@ struct CommandCounters {
   // Histogram of the durations. The first add_latency() creates it.
   std::atomic<LatencyHistogram*> latencies{nullptr};
 
-  CommandCounters() = default;
   ~CommandCounters();
-  CommandCounters(const CommandCounters&) = delete;
-  CommandCounters& operator=(const CommandCounters&) = delete;
   // Adds the duration of one call. Must be called on the thread that writes these counters.
   void add_latency(uint64_t ticks_taken);
 };

@@ -42,8 +42,6 @@ class CrashStack {
  public:
   CrashStack();
   ~CrashStack();
-  CrashStack(const CrashStack&) = delete;
-  CrashStack& operator=(const CrashStack&) = delete;
 
  private:
   std::unique_ptr<std::byte[]> memory_;

@@ -27,8 +27,6 @@ class TickThread {
   // `name` is the name of the thread, for ps(1) and debuggers; at most 15 characters.
   explicit TickThread(const char* name = "tick") : name_(name) {}
   ~TickThread() { stop(); }
-  TickThread(const TickThread&) = delete;
-  TickThread& operator=(const TickThread&) = delete;
 
   void start(Tick tick);
   // Ends the thread. Returns when the last call has ended.

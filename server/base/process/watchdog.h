@@ -38,8 +38,6 @@ class Watchdog {
   // `ask` must not run after this object is destroyed.
   Watchdog(size_t thread_count, Ask ask);
   ~Watchdog();
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
 
   // Sets the period. 0 ends the watch; a period below kShortest counts as kShortest.
   void set_period(std::chrono::milliseconds period);

@@ -28,8 +28,6 @@ inline constexpr std::string_view kTlsNotConfigured =
 class Tls {
  public:
   explicit Tls(Config& config) : config_(config) {}
-  Tls(const Tls&) = delete;
-  Tls& operator=(const Tls&) = delete;
 
   // Applies the tls-* options now and after each change. Errors: the present options cannot be
   // applied.

@@ -41,8 +41,6 @@ class TlsStream final : public Stream {
   // Takes ownership of a non-blocking socket.
   TlsStream(std::shared_ptr<SSL_CTX> context, Side side, int descriptor);
   ~TlsStream() override { close(); }
-  TlsStream(const TlsStream&) = delete;
-  TlsStream& operator=(const TlsStream&) = delete;
 
   Outcome receive(std::span<char> first, std::span<char> second, size_t size_max) override;
   Outcome send(std::string_view bytes) override;

@@ -19,8 +19,6 @@ namespace server::net {
 class LoopWaker {
  public:
   LoopWaker(EventLoop& loop, std::function<void()> task) : loop_(loop), task_(std::move(task)) {}
-  LoopWaker(const LoopWaker&) = delete;
-  LoopWaker& operator=(const LoopWaker&) = delete;
 
   // Makes the next wake() post the task. Later calls of wake() post nothing until the next arm().
   void arm() { is_armed_ = true; }

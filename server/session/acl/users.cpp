@@ -7,8 +7,6 @@
 #include <cassert>
 #include <utility>
 
-#include "server/session/acl/access_log.h"
-#include "server/session/acl/command_table.h"
 #include "server/session/acl/user.h"
 
 namespace server::acl {
@@ -33,16 +31,12 @@ std::string line_text(size_t line, const RuleFault& fault) {
 }  // namespace
 
 Users::Users(CommandTable table)
-    : table_(std::make_unique<const CommandTable>(std::move(table))),
-      log_(std::make_unique<AccessLog>()),
-      channel_default_(ChannelDefault::kResetChannels) {
+    : table_(std::move(table)), channel_default_(ChannelDefault::kResetChannels) {
   publish(open_default_user());
 }
 
-Users::~Users() = default;
-
 std::shared_ptr<User> Users::open_default_user() const {
-  auto user = std::make_shared<User>(std::string(kDefaultUser), *table_, channel_default_);
+  auto user = std::make_shared<User>(std::string(kDefaultUser), table_, channel_default_);
   [[maybe_unused]] const auto fault = user->apply_all(kOpenRules);
   assert(!fault);
   return user;
@@ -94,7 +88,7 @@ core::Result<> Users::set(std::string_view name, std::span<const std::string_vie
   const std::scoped_lock lock(mutex_);
   const auto found = users_.find(name);
   auto user = found == users_.end()
-                  ? std::make_shared<User>(std::string(name), *table_, channel_default_)
+                  ? std::make_shared<User>(std::string(name), table_, channel_default_)
                   : std::make_shared<User>(*found->second);
   user->set_channel_default(channel_default_);
   if (const auto fault = user->apply_all(rules)) return core::Error{reply_of(*fault)};
@@ -128,7 +122,7 @@ std::vector<std::string> Users::replace_all(std::span<const UserDefinition> defi
           fmt::format("{}: Duplicate user '{}' found.", definition.line, definition.name));
       continue;
     }
-    auto user = std::make_shared<User>(definition.name, *table_, channel_default_);
+    auto user = std::make_shared<User>(definition.name, table_, channel_default_);
     const std::vector<std::string_view> rules(definition.rules.begin(), definition.rules.end());
     if (const auto fault = user->apply_all(rules)) {
       faults.push_back(line_text(definition.line, *fault));

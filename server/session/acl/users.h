@@ -22,11 +22,11 @@
 #include <vector>
 
 #include "core/result.h"
+#include "server/session/acl/access_log.h"
+#include "server/session/acl/command_table.h"
 
 namespace server::acl {
 
-class AccessLog;
-class CommandTable;
 class User;
 enum class ChannelDefault : uint8_t;
 using UserPtr = std::shared_ptr<const User>;
@@ -49,12 +49,9 @@ enum class UndefinedDefault : uint8_t { kOpen, kKept };
 class Users {
  public:
   explicit Users(CommandTable table);
-  Users(const Users&) = delete;
-  Users& operator=(const Users&) = delete;
-  ~Users();
 
-  const CommandTable& table() const { return *table_; }
-  AccessLog& log() { return *log_; }
+  const CommandTable& table() const { return table_; }
+  AccessLog& log() { return log_; }
 
   // Returns the version, which is never 0.
   uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
@@ -94,8 +91,8 @@ class Users {
   void take_all(Map fresh);
   std::shared_ptr<User> open_default_user() const;
 
-  const std::unique_ptr<const CommandTable> table_;
-  const std::unique_ptr<AccessLog> log_;
+  const CommandTable table_;
+  AccessLog log_;
   std::atomic<uint64_t> version_{1};
   std::atomic<bool> is_open_{true};
   std::atomic<bool> has_no_password_{true};

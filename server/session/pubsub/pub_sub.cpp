@@ -11,11 +11,6 @@
 namespace server {
 namespace {
 
-void append_bulk(std::string& text, std::string_view value) {
-  fmt::format_to(std::back_inserter(text), "${}\r\n", value.size());
-  text.append(value).append("\r\n");
-}
-
 // Returns the part of the message between its type byte and the payload's bytes. `pattern` is empty
 // except for kPattern.
 std::string head_of(SubscriptionKind kind, std::string_view pattern, std::string_view channel,
@@ -34,6 +29,11 @@ std::string head_of(SubscriptionKind kind, std::string_view pattern, std::string
 }
 
 }  // namespace
+
+void append_bulk(std::string& text, std::string_view value) {
+  fmt::format_to(std::back_inserter(text), "${}\r\n", value.size());
+  text.append(value).append("\r\n");
+}
 
 PubSub::PubSub(size_t thread_count, MessageWaker& waker) : waker_(waker) {
   for (size_t i = 0; i < thread_count; ++i) inboxes_.push_back(std::make_unique<Inbox>());

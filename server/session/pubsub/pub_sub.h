@@ -72,6 +72,15 @@ struct Delivery {
   }
 };
 
+// Hashes std::string and std::string_view alike, so that lookups create no string.
+struct NameHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
+};
+
+// Appends the value as a bulk string of RESP.
+void append_bulk(std::string& text, std::string_view value);
+
 class MessageWaker {
  public:
   // Notifies the thread that its inbox has messages. The thread then calls take() repeatedly, until
@@ -153,10 +162,6 @@ class PubSub {
     }
   };
   using Subscribers = std::vector<Listener>;  // subscribers, sorted by session id
-  struct NameHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
-  };
   struct Pattern {
     std::string name;
     core::Glob glob;

@@ -13,11 +13,6 @@
 namespace server {
 namespace {
 
-void append_key(std::string& text, std::string_view value) {
-  fmt::format_to(std::back_inserter(text), "${}\r\n", value.size());
-  text.append(value).append("\r\n");
-}
-
 // Hashes a number, so that consecutive numbers are spread out.
 uint64_t scattered(uint64_t number) {
   number *= 0x9E3779B97F4A7C15U;
@@ -141,7 +136,7 @@ void Tracking::invalidate(const Key& key, const Client& writer) {
   state_.tracking.keys.fetch_sub(1, std::memory_order_relaxed);
   state_.tracking.items.fetch_sub(readers.size(), std::memory_order_relaxed);
   std::string keys = "*1\r\n";
-  append_key(keys, key.name);
+  append_bulk(keys, key.name);
   send(keys, writer.session_id, readers);
 }
 
@@ -201,7 +196,7 @@ bool Tracking::drop_one() {
         victim = shard.rows.find(shard.rows.begin(bucket)->first);
         break;
       }
-      append_key(keys, victim->first);
+      append_bulk(keys, victim->first);
       readers = std::move(victim->second);
       shard.rows.erase(victim);
     }
@@ -273,7 +268,7 @@ void Tracking::send_keys(const KeysOfPrefix& keys_of_prefix, const std::set<uint
     size_t count = 0;
     for (const auto* key : keys_of_prefix) {
       if (writer != 0 && key->second == writer) continue;
-      append_key(keys, key->first);
+      append_bulk(keys, key->first);
       ++count;
     }
     if (count == 0) return nullptr;

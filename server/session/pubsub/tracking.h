@@ -75,10 +75,6 @@ class Tracking {
   void trim(size_t most);
 
  private:
-  struct NameHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
-  };
   using Readers = std::vector<Client>;
   using Rows = std::unordered_map<std::string, Readers, NameHash, std::equal_to<>>;
   struct Shard {
