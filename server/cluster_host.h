@@ -30,7 +30,7 @@ class ClusterHost final : public cluster::NodeHost {
   struct Parts {
     const Config& config;
     core::keyspace::Keyspace& keyspace;
-    const ServerState& state;
+    ServerState& state;
     Replication& replication;
     Leader& leader;
     ReplicaController& replica_controller;

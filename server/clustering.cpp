@@ -7,7 +7,6 @@
 #include "server/base/config/config.h"
 #include "server/base/process/process_facts.h"
 #include "server/base/process/server_state.h"
-#include "server/cluster_host.h"
 #include "server/cluster_node/cluster_node.h"
 #include "server/insync_acks.h"
 
@@ -29,9 +28,7 @@ core::Result<> Clustering::prepare(cluster::MemberQueue*& member) {
     state_.publish(cluster::View::emulated(parts_.facts.run_id));
     state_.set_service(cluster::Service::kUp);
   } else {
-    host_ = std::make_unique<ClusterHost>(
-        ClusterHost::Parts{config, parts_.keyspace, parts_.state, parts_.replication, parts_.leader,
-                           parts_.replica_controller, parts_.pause, parts_.threads});
+    host_ = std::make_unique<ClusterHost>(parts_);
     auto node =
         cluster::ClusterNode::make({config, parts_.tls, state_, *host_, parts_.facts.run_id});
     if (!node) return node.error();

@@ -12,10 +12,8 @@
 
 #include "core/result.h"
 #include "server/cluster/cluster_state.h"
+#include "server/cluster_host.h"
 
-namespace core::keyspace {
-class Keyspace;
-}
 namespace server::cluster {
 class ClusterNode;
 class MemberQueue;
@@ -23,31 +21,15 @@ class MemberQueue;
 
 namespace server {
 
-class ClusterHost;
-class CommandThreads;
-class Config;
-class ReplicaController;
 class InsyncAcks;
-class Leader;
-class PauseGate;
-class Replication;
 class Tls;
 struct ProcessFacts;
-struct ServerState;
 
 class Clustering {
  public:
-  struct Parts {
-    const Config& config;
-    core::keyspace::Keyspace& keyspace;
-    ServerState& state;
+  struct Parts : ClusterHost::Parts {
     const ProcessFacts& facts;
-    Replication& replication;
-    Leader& leader;
-    ReplicaController& replica_controller;
-    PauseGate& pause;
     const Tls* tls;
-    CommandThreads& threads;
   };
   explicit Clustering(const Parts& parts);
   ~Clustering();

@@ -89,7 +89,7 @@ core::Result<std::unique_ptr<Registry>> Registry::create(
   return registry;
 }
 
-core::Result<> Registry::add(const Command& row, const RegisteredCommand* container) {
+core::Result<> Registry::add(const Command& row, RegisteredCommand* container) {
   auto command = std::make_unique<RegisteredCommand>();
   command->row = &row;
   command->container = container;
@@ -105,19 +105,19 @@ core::Result<> Registry::add(const Command& row, const RegisteredCommand* contai
   if (!by_original_name_.emplace(added->full_name, added).second) {
     return core::Error{fmt::format("command table: '{}' occurs twice", added->full_name)};
   }
-  if (container == nullptr) top_level_.push_back(added);
+  if (container == nullptr) {
+    top_level_.push_back(added);
+  } else {
+    container->subcommands.push_back(added);
+  }
   for (const Command& subcommand : row.subcommands) {
-    const size_t index = all_.size();
-    if (auto result = add(subcommand, added); !result) return result.error();
-    added->subcommands.push_back(all_[index].get());
+    if (auto result = add(subcommand, added); !result) return result;
   }
   const bool has_help =
       std::ranges::find(row.subcommands, "help", &Command::name) != row.subcommands.end();
   if (!row.subcommands.empty() && !has_help) {
-    const size_t index = all_.size();
     help_rows_.push_back(std::make_unique<const Command>(help_row(row)));
-    if (auto result = add(*help_rows_.back(), added); !result) return result.error();
-    added->subcommands.push_back(all_[index].get());
+    return add(*help_rows_.back(), added);
   }
   return {};
 }

@@ -81,7 +81,7 @@ class Registry {
   static constexpr size_t kNameSizeMax = 48;
 
  private:
-  core::Result<> add(const Command& row, const RegisteredCommand* container);
+  core::Result<> add(const Command& row, RegisteredCommand* container);
 
   std::vector<std::unique_ptr<RegisteredCommand>> all_;
   std::vector<std::unique_ptr<const Command>> help_rows_;

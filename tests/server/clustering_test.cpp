@@ -30,8 +30,10 @@ class ClusteringTest : public CommandTest {
     return prepared ? "" : prepared.error().message;
   }
 
-  Clustering clustering_{{config_, keyspace_, state_, facts_, replication_, leader_,
-                          replica_controller_, pause_, nullptr, threads_}};
+  Clustering clustering_{
+      {{config_, keyspace_, state_, replication_, leader_, replica_controller_, pause_, threads_},
+       facts_,
+       nullptr}};
 };
 
 TEST_F(ClusteringTest, WithoutAClusterNothingChanges) {

@@ -49,17 +49,10 @@ bool names_a_path(const std::string& argument) {
   return !argument.empty() && !is_option_name(argument);
 }
 
-CommandLine launch_of(Launch launch) {
-  CommandLine command_line;
-  command_line.launch = launch;
-  return command_line;
-}
-
 CommandLine wrong_call(Launch launch, std::string_view reason, std::string_view usage) {
-  CommandLine command_line = launch_of(launch);
-  command_line.usage_error =
-      fmt::format("bloomery-server: {}\nUsage: bloomery-server {}", reason, usage);
-  return command_line;
+  return {
+      .launch = launch,
+      .usage_error = fmt::format("bloomery-server: {}\nUsage: bloomery-server {}", reason, usage)};
 }
 
 // Returns the tool mode that the arguments select; nullopt if they start a server.
@@ -68,27 +61,27 @@ std::optional<CommandLine> parse_tool(std::span<const std::string> arguments) {
   if (first == "-v" || first == "--version") {
     const bool is_sound =
         arguments.size() == 1 || (arguments.size() == 2 && arguments[1] == "--json");
-    if (is_sound) return launch_of(Launch::kShowVersion);
+    if (is_sound) return CommandLine{.launch = Launch::kShowVersion};
     return wrong_call(Launch::kShowVersion, first + " takes only --json",
                       "-v or --version [--json]");
   }
   if (first == "-h" || first == "--help") {
-    if (arguments.size() == 1) return launch_of(Launch::kShowHelp);
+    if (arguments.size() == 1) return CommandLine{.launch = Launch::kShowHelp};
     return wrong_call(Launch::kShowHelp, first + " takes no arguments", "-h or --help");
   }
   if (first == "--check-rdb") {
     const bool is_sound = arguments.size() == 2 && names_a_path(arguments[1]);
-    if (is_sound) return launch_of(Launch::kCheckSnapshot);
+    if (is_sound) return CommandLine{.launch = Launch::kCheckSnapshot};
     return wrong_call(Launch::kCheckSnapshot, "--check-rdb takes one path", "--check-rdb dump.rdb");
   }
   if (first == "--check-aof") {
-    if (!parse_log_check(arguments).path.empty()) return launch_of(Launch::kCheckLog);
+    if (!parse_log_check(arguments).path.empty()) return CommandLine{.launch = Launch::kCheckLog};
     return wrong_call(
         Launch::kCheckLog, "--check-aof takes one path",
         "--check-aof appendonly.aof.manifest [--fix|--truncate-to-timestamp SECONDS]");
   }
-  if (first == "--build-filter") return launch_of(Launch::kBuildFilter);
-  if (first == "--export-rdb") return launch_of(Launch::kExportSnapshot);
+  if (first == "--build-filter") return CommandLine{.launch = Launch::kBuildFilter};
+  if (first == "--export-rdb") return CommandLine{.launch = Launch::kExportSnapshot};
   return std::nullopt;
 }
 

@@ -35,12 +35,12 @@ enum class Launch {
 
 struct CommandLine {
   Launch launch = Launch::kServe;
-  std::string config_path;   // path of the configuration file; empty if none was given
-  bool reads_stdin = false;  // true if the first or last argument is '-'
+  std::string config_path{};  // path of the configuration file; empty if none was given
+  bool reads_stdin = false;   // true if the first or last argument is '-'
 
   // The options as lines of a configuration file, such as `--port 7000 --save ""`.
-  std::string options_text;
-  std::string usage_error;  // the text to print before exiting; empty if the arguments are valid
+  std::string options_text{};
+  std::string usage_error{};  // the text to print before exiting; empty if the arguments are valid
 };
 
 // Parses the arguments, without the program's name. An invalid option is rejected later, with its

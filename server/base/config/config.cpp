@@ -40,11 +40,6 @@ core::Error next_start_error(const core::Error& error) {
   return {fmt::format("ERR the next start would fail: {}", without_line_ends(trim(error.message)))};
 }
 
-// Returns the lower-case form of the name or alias that the caller used.
-std::string spelled_name(const std::string& name) {
-  return lower_case(name);
-}
-
 // Directives of old redis.conf files that Redis 7.0 accepts and ignores.
 constexpr std::array<std::string_view, 3> kForgotten = {
     "list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"};
@@ -53,13 +48,6 @@ constexpr std::array<std::string_view, 3> kForgotten = {
 // address such as "-::1", and the value "-".
 bool is_dashed_name(const std::string& word) {
   return word.size() >= 2 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1]));
-}
-
-// Returns the feature that a directive needs and this server lacks. Ignoring such a directive
-// silently would harm an operator who relies on it.
-std::string_view missing_feature(std::string_view name) {
-  if (name == "loadmodule") return "modules are not loaded, BF.* is built in";
-  return {};
 }
 
 std::string effect_warning(std::string_view name, std::string_view feature) {
@@ -253,7 +241,7 @@ core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedV
     const auto changes_it = may_change(*index, pair, origin);
     if (!changes_it) return changes_it.error();
     if (*changes_it) changed.push_back(&pair);
-    if (!seen.insert(spelled_name(name)).second) return set_error(name, "duplicate parameter");
+    if (!seen.insert(lower_case(name)).second) return set_error(name, "duplicate parameter");
   }
   std::vector<Change> changes;
   for (const NamedValue* const pair : changed) {
@@ -264,8 +252,8 @@ core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedV
     // replaces the whole value.
     const std::string current = option.accumulates ? std::string() : text_at(index);
     auto parsed = parse_single_text(option, value, current);
-    if (!parsed) return set_error(spelled_name(name), parsed.error().reason);
-    changes.push_back({index, spelled_name(name), std::move(*parsed)});
+    if (!parsed) return set_error(lower_case(name), parsed.error().reason);
+    changes.push_back({index, lower_case(name), std::move(*parsed)});
   }
   if (changes.empty()) return changes;
   const auto text_after = [&](std::string_view name) {
@@ -379,12 +367,8 @@ core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& us
 void Config::warn_if_without_effect(size_t index, const Value& value) {
   const Option& option = option_table()[index];
   // An option without effect causes no warning if its value equals Redis' default.
-  if (value.text == option.default_text) return;
-  if (const auto feature = missing_feature(option.name); !feature.empty()) {
-    warn(effect_warning(option.name, feature));
-  } else if (option.inert) {
-    warn(effect_warning(option.name, "it is accepted for the sake of existing files"));
-  }
+  if (!option.inert || value.text == option.default_text) return;
+  warn(effect_warning(option.name, "it is accepted for the sake of existing files"));
 }
 
 core::Result<> Config::apply_other(const Directive& directive) {
@@ -409,7 +393,8 @@ core::Result<> Config::apply_other(const Directive& directive) {
     return {};
   }
   if (name == "loadmodule" && words.size() >= 2) {
-    warn(effect_warning(name, missing_feature(name)));
+    // Ignoring the directive silently would harm an operator who relies on the module.
+    warn(effect_warning(name, "modules are not loaded, BF.* is built in"));
     return {};
   }
   if (const auto module = foreign_module_of(name); !module.empty() && words.size() >= 2) {

@@ -12,14 +12,12 @@ namespace {
 
 constexpr size_t kHostBytesMax = 255;
 
-// Returns whether a host may contain the character. '%' precedes the interface in a link-local
-// address.
+}  // namespace
+
 bool is_host_character(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          std::string_view(".:-_%").find(c) != std::string_view::npos;
 }
-
-}  // namespace
 
 bool is_host(std::string_view text) {
   return !text.empty() && text.size() <= kHostBytesMax && text.front() != '-' &&

@@ -14,6 +14,10 @@
 
 namespace server {
 
+// Returns whether a host may contain the character. '%' precedes the interface in a link-local
+// address.
+bool is_host_character(char c);
+
 // Returns whether the text is a host name or an address: 1 to 255 letters, digits and ".:-_%", not
 // beginning with '-'. Names in other scripts must be given in ASCII form ("xn--…").
 bool is_host(std::string_view text);

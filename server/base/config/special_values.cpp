@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
@@ -63,13 +62,9 @@ std::string letters_of_classes(uint32_t classes) {
   return letters;
 }
 
-bool is_address_character(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-         std::string_view(".:*-_%").find(c) != std::string_view::npos;
-}
-
 bool looks_like_address(const std::string& word) {
-  return !word.empty() && std::all_of(word.begin(), word.end(), is_address_character);
+  return !word.empty() &&
+         std::ranges::all_of(word, [](char c) { return c == '*' || is_host_character(c); });
 }
 
 Parsed<double> parse_open_unit_interval(const Option& option, const std::string& text) {
@@ -94,7 +89,7 @@ Parsed<Value> parse_bind(const Option&, Words words, const std::string&) {
   if (!std::all_of(words.begin(), words.end(), looks_like_address)) {
     return Refusal{std::string(kAddressesFail)};
   }
-  return Value{fmt::format("{}", fmt::join(words, " ")), 0};
+  return Value{join_words(words), 0};
 }
 
 Parsed<Value> parse_replicaof(const Option&, Words words, const std::string&) {

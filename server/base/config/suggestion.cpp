@@ -41,40 +41,27 @@ std::string without_separators(std::string_view name) {
   return letters;
 }
 
-class Nearest {
- public:
-  explicit Nearest(std::string_view name) : letters_(without_separators(name)) {}
-
-  void consider(std::string_view name) {
-    const size_t here = distance(letters_, without_separators(name));
-    if (here >= distance_) return;
-    distance_ = here;
-    name_ = name;
-  }
-
-  // Returns the known name that is most similar to the unknown name, or an empty text if no known
-  // name is similar enough. The shorter the unknown name, the fewer of its letters may differ from
-  // the known name.
-  std::string_view name() const {
-    return distance_ <= std::min(kDistanceMax, letters_.size() / 3) ? name_ : std::string_view();
-  }
-
- private:
-  const std::string letters_;
-  std::string_view name_;
-  size_t distance_ = std::string_view::npos;
-};
-
+// Returns the known directive that is most similar to the unknown name, or an empty text if none is
+// similar enough. The shorter the unknown name, the fewer of its letters may differ from the known
+// name.
 std::string_view nearest_directive(std::string_view name) {
-  Nearest nearest(name);
+  const std::string letters = without_separators(name);
+  std::string_view nearest;
+  size_t least = std::string_view::npos;
+  const auto consider = [&](std::string_view known) {
+    const size_t here = distance(letters, without_separators(known));
+    if (here >= least) return;
+    least = here;
+    nearest = known;
+  };
   for (const Option& option : option_table()) {
-    nearest.consider(option.name);
-    for (const std::string_view alias : option.aliases) nearest.consider(alias);
+    consider(option.name);
+    std::ranges::for_each(option.aliases, consider);
   }
-  for (const std::string_view other : {"include", "loadmodule", "rename-command", "user"}) {
-    nearest.consider(other);
+  for (const char* const other : {"include", "loadmodule", "rename-command", "user"}) {
+    consider(other);
   }
-  return nearest.name();
+  return least <= std::min(kDistanceMax, letters.size() / 3) ? nearest : std::string_view();
 }
 
 }  // namespace

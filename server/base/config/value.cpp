@@ -72,10 +72,6 @@ Parsed<Value> parse_enum(const Option& option, const std::string& text) {
   return Value{lower, found - option.choices.begin()};
 }
 
-std::string join(Words words) {
-  return fmt::format("{}", fmt::join(words, " "));
-}
-
 std::string quote_list(const std::string& text) {
   std::vector<std::string> words = split_at_spaces(text);
   if (words.empty()) words.emplace_back();
@@ -156,7 +152,7 @@ Parsed<Value> parse_value(const Option& option, Words words, const std::string& 
       return parse_enum(option, words[0]);
     case OptionKind::kString:
     case OptionKind::kList:
-      return Value{join(words), 0};
+      return Value{join_words(words), 0};
   }
   return Refusal{"option of an unknown kind"};
 }

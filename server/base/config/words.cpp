@@ -71,7 +71,7 @@ std::string quote_word_if_needed(std::string_view word) {
   return plain ? std::string(word) : quote_word(word);
 }
 
-std::string join_words(const std::vector<std::string>& words) {
+std::string join_words(std::span<const std::string> words) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,7 @@ void append_quoted(std::string& out, std::string_view word);
 // Returns the word unchanged if it is unambiguous without quotes, otherwise quoted.
 std::string quote_word_if_needed(std::string_view word);
 
-std::string join_words(const std::vector<std::string>& words);
+std::string join_words(std::span<const std::string> words);
 std::string lower_case(std::string_view text);
 std::string_view trim(std::string_view text);
 

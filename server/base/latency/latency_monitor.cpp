@@ -2,6 +2,8 @@
 #include "server/base/latency/latency_monitor.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 namespace server {
 
@@ -27,17 +29,12 @@ LatencyMonitor::ByKind LatencyMonitor::events() const {
 
 size_t LatencyMonitor::reset(std::string_view kind) {
   const std::scoped_lock lock(mutex_);
-  const auto found = events_.find(kind);
-  if (found == events_.end()) return 0;
-  events_.erase(found);
-  return 1;
+  return events_.erase(std::string(kind));
 }
 
 size_t LatencyMonitor::reset_all() {
   const std::scoped_lock lock(mutex_);
-  const size_t count = events_.size();
-  events_.clear();
-  return count;
+  return std::exchange(events_, {}).size();
 }
 
 }  // namespace server

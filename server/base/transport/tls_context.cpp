@@ -78,15 +78,9 @@ void set_session_cache(SSL_CTX* context, const TlsSettings& settings) {
 }
 
 int verify_mode(TlsAuthClients auth_clients) {
-  switch (auth_clients) {
-    case TlsAuthClients::kNo:
-      return SSL_VERIFY_NONE;
-    case TlsAuthClients::kYes:
-      return SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
-    case TlsAuthClients::kOptional:
-      return SSL_VERIFY_PEER;
-  }
-  return SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+  constexpr std::array kModes = {SSL_VERIFY_NONE, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+                                 SSL_VERIFY_PEER};
+  return kModes[static_cast<size_t>(auth_clients)];
 }
 
 // Creates a context with the settings that server and client contexts have in common.

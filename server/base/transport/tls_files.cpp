@@ -58,6 +58,16 @@ core::Error cannot_use(std::string_view what, const NamedFile& file) {
   return openssl_error(fmt::format("{}: {}", what, core::printable(file.path)));
 }
 
+// Opens a PEM file for `use`, which returns false after an OpenSSL error. `what` starts the error.
+template <class Use>
+core::Result<> load_pem(const NamedFile& file, std::string_view what, Use&& use) {
+  ERR_clear_error();
+  const auto pem = open_pem(file);
+  if (!pem) return cannot_open(what, pem.error());
+  if (!use(pem->get())) return cannot_use(what, file);
+  return {};
+}
+
 // Passes the passphrase of a key file to OpenSSL, which would otherwise ask on the terminal.
 int give_password(char* out, int size, int, void* data) {
   const auto& password = *static_cast<const std::string*>(data);
@@ -198,56 +208,43 @@ core::Error openssl_error(std::string_view what) {
 }
 
 core::Result<> use_certificate_chain(SSL_CTX* context, const NamedFile& file) {
-  ERR_clear_error();
-  const auto pem = open_pem(file);
-  if (!pem) return cannot_open(kCertificateFails, pem.error());
-  std::string no_password;
-  const Owned<X509> own(PEM_read_bio_X509_AUX(pem->get(), nullptr, give_password, &no_password));
-  if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) {
-    return cannot_use(kCertificateFails, file);
-  }
-  SSL_CTX_clear_chain_certs(context);
-  while (const Owned<X509> next = read_certificate(pem->get())) {
-    if (SSL_CTX_add1_chain_cert(context, next.get()) != 1)
-      return cannot_use(kCertificateFails, file);
-  }
-  if (ERR_peek_error() != 0) return cannot_use(kCertificateFails, file);
-  return {};
+  return load_pem(file, kCertificateFails, [context](BIO* pem) {
+    std::string no_password;
+    const Owned<X509> own(PEM_read_bio_X509_AUX(pem, nullptr, give_password, &no_password));
+    if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) return false;
+    SSL_CTX_clear_chain_certs(context);
+    while (const Owned<X509> next = read_certificate(pem)) {
+      if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) return false;
+    }
+    return ERR_peek_error() == 0;
+  });
 }
 
 core::Result<> use_private_key(SSL_CTX* context, const NamedFile& file,
                                const std::string& password) {
-  ERR_clear_error();
-  const auto pem = open_pem(file);
-  if (!pem) return cannot_open(kPrivateKeyFails, pem.error());
-  const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(pem->get(), nullptr, give_password,
-                                                    const_cast<std::string*>(&password)));
-  if (key == nullptr || SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
-    return cannot_use(kPrivateKeyFails, file);
-  }
-  return {};
+  return load_pem(file, kPrivateKeyFails, [&](BIO* pem) {
+    const Owned<EVP_PKEY> key(
+        PEM_read_bio_PrivateKey(pem, nullptr, give_password, const_cast<std::string*>(&password)));
+    return key != nullptr && SSL_CTX_use_PrivateKey(context, key.get()) == 1;
+  });
 }
 
 core::Result<> use_dh_parameters(SSL_CTX* context, const NamedFile& file) {
-  ERR_clear_error();
-  const auto pem = open_pem(file);
-  if (!pem) return cannot_open(kDhParametersFail, pem.error());
-  Owned<EVP_PKEY> parameters(PEM_read_bio_Parameters(pem->get(), nullptr));
-  if (parameters == nullptr || SSL_CTX_set0_tmp_dh_pkey(context, parameters.get()) != 1) {
-    return cannot_use(kDhParametersFail, file);
-  }
-  // The pointer is released, because the context owns the parameters now.
-  static_cast<void>(parameters.release());
-  return {};
+  return load_pem(file, kDhParametersFail, [context](BIO* pem) {
+    Owned<EVP_PKEY> parameters(PEM_read_bio_Parameters(pem, nullptr));
+    if (parameters == nullptr || SSL_CTX_set0_tmp_dh_pkey(context, parameters.get()) != 1) {
+      return false;
+    }
+    // The pointer is released, because the context owns the parameters now.
+    static_cast<void>(parameters.release());
+    return true;
+  });
 }
 
 core::Result<> trust_file(SSL_CTX* context, const NamedFile& file) {
-  ERR_clear_error();
-  const auto pem = open_pem(file);
-  if (!pem) return cannot_open(kAuthoritiesFail, pem.error());
-  if (!add_authorities(SSL_CTX_get_cert_store(context), pem->get()))
-    return cannot_use(kAuthoritiesFail, file);
-  return {};
+  return load_pem(file, kAuthoritiesFail, [context](BIO* pem) {
+    return add_authorities(SSL_CTX_get_cert_store(context), pem);
+  });
 }
 
 core::Result<> trust_directory(SSL_CTX* context, const NamedFile& directories) {

@@ -117,16 +117,13 @@ ListeningSocket::Opened ListeningSocket::open_unix(asio::io_context& context,
   if (path.size() >= sizeof(sockaddr_un::sun_path)) {
     return core::Error{fmt::format("Unix socket path is too long: {}", path)};
   }
-  if (const auto removed = remove_left_socket(path); !removed) {
-    return core::Error{
-        fmt::format("Failed opening Unix socket {}: {}", path, removed.error().message)};
-  }
-  auto socket = std::make_shared<ListeningSocket>(context);
-  ErrorCode error;
-  socket->acceptor_.open(asio::local::stream_protocol(), error);
   const auto failed = [&path](const core::Error& why) {
     return core::Error{fmt::format("Failed opening Unix socket {}: {}", path, why.message)};
   };
+  if (const auto removed = remove_left_socket(path); !removed) return failed(removed.error());
+  auto socket = std::make_shared<ListeningSocket>(context);
+  ErrorCode error;
+  socket->acceptor_.open(asio::local::stream_protocol(), error);
   // bind() creates the socket's file. The umask prevents connections until the file's group is set.
   const mode_t old_mask = ::umask(0777);
   if (!error) socket->acceptor_.bind(asio::local::stream_protocol::endpoint(path), error);

@@ -59,17 +59,8 @@ void AccessLog::clear() {
 }
 
 std::string_view reason_name(Reason reason) {
-  switch (reason) {
-    case Reason::kCommand:
-      return "command";
-    case Reason::kKey:
-      return "key";
-    case Reason::kLogin:
-      return "auth";
-    case Reason::kChannel:
-      return "channel";
-  }
-  return "";
+  constexpr std::array<std::string_view, 5> kNames = {"", "command", "key", "auth", "channel"};
+  return kNames[static_cast<size_t>(reason)];
 }
 
 }  // namespace server::acl

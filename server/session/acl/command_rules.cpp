@@ -22,17 +22,9 @@ constexpr size_t kFirstArgumentsMax = 128;
 CommandRules::CommandRules(const CommandTable& table)
     : table_(&table), bits_((table.size() + 63) / 64) {}
 
-void CommandRules::allow_all() {
-  std::ranges::fill(bits_, ~uint64_t{0});
-  allows_future_ = true;
-  first_arguments_.clear();
-  first_argument_count_ = 0;
-  rules_.clear();
-}
-
-void CommandRules::deny_all() {
-  std::ranges::fill(bits_, 0);
-  allows_future_ = false;
+void CommandRules::set_all(bool allows) {
+  std::ranges::fill(bits_, allows ? ~uint64_t{0} : 0);
+  allows_future_ = allows;
   first_arguments_.clear();
   first_argument_count_ = 0;
   rules_.clear();
@@ -43,7 +35,7 @@ core::Result<> CommandRules::apply(std::string_view rule) {
   const bool allows = rule[0] == '+';
   const std::string_view what = rule.substr(1);
   if (protocol::equals_ignore_case(what, "@all")) {
-    allows ? allow_all() : deny_all();
+    set_all(allows);
     return {};
   }
   if (what.starts_with('@')) {
@@ -152,7 +144,7 @@ void CommandRules::drop_rules_without_effect(bool categories) {
 
 bool CommandRules::is_without_effect(size_t dropped) const {
   CommandRules without(*table_);
-  if (allows_future_) without.allow_all();
+  without.set_all(allows_future_);
   for (size_t i = 0; i < rules_.size(); ++i) {
     if (i != dropped) (void)without.apply((rules_[i].allows ? '+' : '-') + rules_[i].what);
   }

@@ -38,8 +38,8 @@ class CommandRules {
 
   // Applies a rule that begins with + or -. Errors: the error text of Redis.
   core::Result<> apply(std::string_view rule);
-  void allow_all();
-  void deny_all();
+  // Allows or denies all commands.
+  void set_all(bool allows);
 
   // Returns whether the command may run. `first_argument` is the argument after its name, or null.
   bool allows(size_t command, const std::string_view* first_argument) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/session/acl/password.h"
 
+#include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
@@ -12,15 +13,6 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789abcdef";
 
-std::string hexadecimal(const unsigned char* bytes, size_t digit_count) {
-  std::string text;
-  for (size_t i = 0; i < digit_count; ++i) {
-    const unsigned byte = bytes[i / 2];
-    text += kDigits[i % 2 == 0 ? byte >> 4 : byte & 15];
-  }
-  return text;
-}
-
 }  // namespace
 
 PasswordHash hash_password(std::string_view password) {
@@ -31,7 +23,7 @@ PasswordHash hash_password(std::string_view password) {
 }
 
 std::string hash_text(const PasswordHash& hash) {
-  return hexadecimal(hash.data(), hash.size() * 2);
+  return fmt::format("{:02x}", fmt::join(hash, ""));
 }
 
 std::optional<PasswordHash> parse_hash(std::string_view text) {
@@ -53,7 +45,7 @@ std::optional<std::string> random_password(size_t bits) {
   assert(bits >= 1 && bits <= kPasswordBitsMax);
   std::array<unsigned char, kPasswordBitsMax / 8> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>((bits + 7) / 8)) != 1) return std::nullopt;
-  return hexadecimal(bytes.data(), (bits + 3) / 4);
+  return fmt::format("{:02x}", fmt::join(bytes, "")).substr(0, (bits + 3) / 4);
 }
 
 }  // namespace server::acl

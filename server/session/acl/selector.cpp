@@ -45,7 +45,7 @@ Selector::Selector(const CommandTable& table, ChannelDefault channels)
     : commands_(table), all_channels_(channels == ChannelDefault::kAllChannels) {}
 
 void Selector::reset(ChannelDefault channels) {
-  commands_.deny_all();
+  commands_.set_all(false);
   all_keys_ = false;
   keys_.clear();
   all_channels_ = channels == ChannelDefault::kAllChannels;
@@ -53,22 +53,17 @@ void Selector::reset(ChannelDefault channels) {
 }
 
 core::Result<> Selector::apply(std::string_view rule) {
-  if (equals_ignore_case(rule, "allkeys") || rule == "~*") {
-    all_keys_ = true;
+  const bool is_all_keys = equals_ignore_case(rule, "allkeys") || rule == "~*";
+  const bool is_all_channels = equals_ignore_case(rule, "allchannels") || rule == "&*";
+  const bool is_all_commands = equals_ignore_case(rule, "allcommands");
+  if (is_all_keys || equals_ignore_case(rule, "resetkeys")) {
+    all_keys_ = is_all_keys;
     keys_.clear();
-  } else if (equals_ignore_case(rule, "resetkeys")) {
-    all_keys_ = false;
-    keys_.clear();
-  } else if (equals_ignore_case(rule, "allchannels") || rule == "&*") {
-    all_channels_ = true;
+  } else if (is_all_channels || equals_ignore_case(rule, "resetchannels")) {
+    all_channels_ = is_all_channels;
     channels_.clear();
-  } else if (equals_ignore_case(rule, "resetchannels")) {
-    all_channels_ = false;
-    channels_.clear();
-  } else if (equals_ignore_case(rule, "allcommands")) {
-    commands_.allow_all();
-  } else if (equals_ignore_case(rule, "nocommands")) {
-    commands_.deny_all();
+  } else if (is_all_commands || equals_ignore_case(rule, "nocommands")) {
+    commands_.set_all(is_all_commands);
   } else if (rule.starts_with('~') || rule.starts_with('%')) {
     return add_key_pattern(rule);
   } else if (rule.starts_with('&')) {
@@ -123,9 +118,7 @@ std::string Selector::key_text() const {
   std::string text;
   for (const KeyPattern& pattern : keys_) {
     if (!text.empty()) text += ' ';
-    if (pattern.access == kRead) text += "%R";
-    if (pattern.access == kWriteAccess) text += "%W";
-    text += '~';
+    text += pattern.access == kRead ? "%R~" : pattern.access == kWriteAccess ? "%W~" : "~";
     text += pattern.text;
   }
   return text;

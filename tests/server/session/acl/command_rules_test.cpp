@@ -21,7 +21,7 @@ class CommandRulesTest : public ::testing::Test {
     return applied ? "" : applied.error().message;
   }
   std::string text_after(const std::vector<std::string>& rules) {
-    rules_.deny_all();
+    rules_.set_all(false);
     for (const std::string& rule : rules) EXPECT_EQ(apply(rule), "") << rule;
     rules_.simplify();
     return rules_.text();
@@ -118,7 +118,7 @@ TEST_F(CommandRulesTest, TheTextMakesTheSameRules) {
       "+select", "+select|0", "+select|1", "-select", "+ping|x", "-config|get"};
   std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): every run must test the same rules
   for (int round = 0; round < 500; ++round) {
-    rules_.deny_all();
+    rules_.set_all(false);
     for (size_t i = random() % 9; i > 0; --i) ASSERT_EQ(apply(rules[random() % rules.size()]), "");
     const CommandRules before = rules_;
     rules_.simplify();
