@@ -46,7 +46,6 @@ class PageCollapser {
   explicit PageCollapser(const core::Clock& clock);
   // For tests: `step` replaces HugePages::step().
   PageCollapser(const core::Clock& clock, std::function<Step()> step);
-  ~PageCollapser() { stop(); }
 
   // Does not wait for the thread, so one more piece may be collapsed after set_enabled(false).
   void set_enabled(bool is_enabled);

@@ -23,9 +23,8 @@ namespace {
 constexpr size_t kCredentialsMax = 4096;
 
 HttpResponse password_request() {
-  HttpResponse response = plain_response(401, "A user and a password are needed");
-  response.headers.emplace_back("WWW-Authenticate", "Basic realm=\"Bloomery\", charset=\"UTF-8\"");
-  return response;
+  return plain_response(401, "A user and a password are needed",
+                        {{"WWW-Authenticate", "Basic realm=\"Bloomery\", charset=\"UTF-8\""}});
 }
 
 }  // namespace

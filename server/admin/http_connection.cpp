@@ -27,10 +27,6 @@ HttpConnection::HttpConnection(Parts parts, int64_t now_us)
       descriptor_(parts_.context.get_executor(), parts_.descriptor),
       since_us_(now_us) {}
 
-HttpConnection::~HttpConnection() {
-  close();
-}
-
 void HttpConnection::start() {
   wait(Descriptor::wait_read);
 }

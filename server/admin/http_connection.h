@@ -46,7 +46,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   static constexpr int64_t kLingerMaxUs = 1'000'000;
 
   HttpConnection(Parts parts, int64_t now_us);
-  ~HttpConnection();
+  ~HttpConnection() { close(); }
 
   void start();
   void close();

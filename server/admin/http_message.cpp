@@ -31,8 +31,8 @@ std::optional<std::string_view> HttpRequest::parameter(std::string_view name) co
   return found->second;
 }
 
-HttpResponse plain_response(unsigned status, std::string_view text) {
-  return {.status = status, .body = fmt::format("{}\n", text)};
+HttpResponse plain_response(unsigned status, std::string_view text, Headers headers) {
+  return {.status = status, .body = fmt::format("{}\n", text), .headers = std::move(headers)};
 }
 
 std::string encode(const HttpResponse& response, Ending ending, bool is_head) {

@@ -33,12 +33,14 @@ struct HttpRequest {
   std::optional<std::string_view> parameter(std::string_view name) const;
 };
 
+using Headers = std::vector<std::pair<std::string_view, std::string>>;
+
 struct HttpResponse {
   unsigned status = 200;
   std::string_view content_type = "text/plain; charset=utf-8";
   std::string body{};
   // Additional headers of this response. encode() adds the headers that every response has.
-  std::vector<std::pair<std::string_view, std::string>> headers{};
+  Headers headers{};
   // If `later` is set, it is called with a function that accepts the response at any time, from any
   // thread. The other members are then ignored.
   using Deliver = std::function<void(HttpResponse)>;
@@ -53,7 +55,7 @@ inline const std::pair<std::string_view, std::string> kWriteMethods{"Allow", "PO
 inline constexpr std::string_view kWriteHeader = "X-Bloomery-Write";
 
 // Returns a response with one line of text.
-HttpResponse plain_response(unsigned status, std::string_view text);
+HttpResponse plain_response(unsigned status, std::string_view text, Headers headers = {});
 
 enum class Ending : uint8_t { kKeepsAlive, kCloses };
 // Returns the bytes of a response. Omits the body if `is_head` is true, which means that the

@@ -3,6 +3,7 @@
 
 #include <boost/asio/buffer.hpp>
 #include <limits>
+#include <utility>
 
 namespace server::admin {
 namespace {
@@ -35,10 +36,11 @@ std::optional<HttpRequest> parse_target(std::string_view target) {
 
 }  // namespace
 
-RequestReader::Status RequestReader::refuse(unsigned status, std::string_view text) {
+RequestReader::Status RequestReader::refuse(unsigned status, std::string_view text,
+                                            Headers headers) {
   buffer_.clear();
   parser_.reset();
-  refusal_ = plain_response(status, text);
+  refusal_ = plain_response(status, text, std::move(headers));
   return Status::kError;
 }
 
@@ -47,10 +49,8 @@ RequestReader::Status RequestReader::refuse(unsigned status, std::string_view te
 RequestReader::Status RequestReader::refuse_body() {
   const http::verb method = parser_->get().method();
   const bool is_reading = method == http::verb::get || method == http::verb::head;
-  const Status status =
-      is_reading ? refuse(413, "A request must not have a body") : refuse(405, kOnlyReadText);
-  if (!is_reading) refusal_.headers.push_back(kAllowedMethods);
-  return status;
+  return is_reading ? refuse(413, "A request must not have a body")
+                    : refuse(405, kOnlyReadText, {kAllowedMethods});
 }
 
 RequestReader::Status RequestReader::next() {

@@ -36,7 +36,7 @@ class RequestReader {
  private:
   using Parser = boost::beast::http::request_parser<boost::beast::http::empty_body>;
 
-  Status refuse(unsigned status, std::string_view text);
+  Status refuse(unsigned status, std::string_view text, Headers headers = {});
   Status refuse_body();
   Status take();
 

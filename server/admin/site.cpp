@@ -67,15 +67,9 @@ std::optional<HttpResponse> Site::refusal(const Route& route, const Question& qu
   const HttpRequest& request = question.request;
   if (route.method == Method::kRead) {
     if (request.method == "GET" || request.method == "HEAD") return std::nullopt;
-    HttpResponse refusal = plain_response(405, kOnlyReadText);
-    refusal.headers.push_back(kAllowedMethods);
-    return refusal;
+    return plain_response(405, kOnlyReadText, {kAllowedMethods});
   }
-  if (request.method != "POST") {
-    HttpResponse refusal = plain_response(405, kOnlyWriteText);
-    refusal.headers.push_back(kWriteMethods);
-    return refusal;
-  }
+  if (request.method != "POST") return plain_response(405, kOnlyWriteText, {kWriteMethods});
   if (!request.declares_write) {
     return plain_response(403, fmt::format("A write needs the header {}", kWriteHeader));
   }
@@ -93,7 +87,7 @@ HttpResponse Site::answer(const HttpRequest& request, const Peer& peer) {
   const bool is_file = std::ranges::any_of(
       page_files(), [&](const PageFile& file) { return file.path == request.path; });
   const Route* const route = found != routes().end() ? &*found : is_file ? &kFile : nullptr;
-  Question question{request, peer};
+  Question question{.request = request, .user = nullptr, .address = peer.address};
   Admission admission;
   if (route == nullptr || !route->is_public) {
     // Access is checked before the answer reveals which paths exist.
@@ -108,7 +102,7 @@ HttpResponse Site::answer(const HttpRequest& request, const Peer& peer) {
         403, fmt::format("The user has no permission to run the '{}' command", route->command[0]));
   }
   if (route->handler != nullptr) return (this->*route->handler)(question);
-  return (api_.*route->api)({request, question.user, peer.address});
+  return (api_.*route->api)(question);
 }
 
 void Site::tick() {

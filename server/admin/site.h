@@ -38,18 +38,14 @@ class Site {
   void tick();
 
  private:
-  struct Question {
-    const HttpRequest& request;
-    const Peer& peer;
-    // User of the request; null if the path needs no login.
-    std::shared_ptr<const acl::User> user{};
-  };
+  // The user of a question is null if the path needs no login.
+  using Question = Api::Question;
   enum class Method : uint8_t { kRead, kWrite };
   struct Route {
     std::string_view path;
     HttpResponse (Site::*handler)(const Question&) = nullptr;
     // Handler in Api, which is used if `handler` is null.
-    HttpResponse (Api::*api)(const Api::Question&) = nullptr;
+    HttpResponse (Api::*api)(const Question&) = nullptr;
     bool is_public = false;
     // Command that the user must be allowed to run. If empty, no command is required, or the
     // handler itself checks the permissions.

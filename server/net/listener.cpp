@@ -15,10 +15,6 @@
 
 namespace server::net {
 
-Listener::~Listener() {
-  close();
-}
-
 core::Result<> Listener::open() {
   const std::scoped_lock lock(mutex_);
   if (auto opened = open_tcp_endpoints(endpoints_, ", aborting"); !opened) return opened;

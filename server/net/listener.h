@@ -26,7 +26,7 @@ class Listener {
  public:
   Listener(IoThreads& threads, Services& services, const Tls& tls)
       : threads_(threads), config_(services.config), clients_(threads, services, tls) {}
-  ~Listener();
+  ~Listener() { close(); }
 
   // Opens the sockets, and follows changes by CONFIG SET from now on. Errors: no address is
   // configured, an address cannot be bound (unless it is marked optional), or the unix socket

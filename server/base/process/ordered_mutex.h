@@ -52,32 +52,22 @@ class HeldLocks {
   std::array<uint8_t, static_cast<size_t>(LockRank::kCount)> counts_{};
 };
 
-#ifndef NDEBUG
+#ifdef NDEBUG
+class OrderedMutex : public std::mutex {
+ public:
+  explicit OrderedMutex(LockRank /*rank*/) {}
+  // Always returns true, because release builds do not record which mutexes a thread holds. For
+  // assertions only.
+  static bool is_held() { return true; }
+};
+#else
 inline HeldLocks& held_locks() {
   thread_local HeldLocks held;
   return held;
 }
-#endif
 
 class OrderedMutex {
  public:
-#ifdef NDEBUG
-  explicit OrderedMutex(LockRank /*rank*/) {}
-  void lock() {
-    mutex_.lock();
-  }
-  bool try_lock() {
-    return mutex_.try_lock();
-  }
-  void unlock() {
-    mutex_.unlock();
-  }
-  // Always returns true, because release builds do not record which mutexes a thread holds. For
-  // assertions only.
-  static bool is_held() {
-    return true;
-  }
-#else
   explicit OrderedMutex(LockRank rank) : rank_(rank) {}
   void lock() {
     assert(held_locks().may_wait_for(rank_));
@@ -94,16 +84,12 @@ class OrderedMutex {
     mutex_.unlock();
   }
   // Returns whether this thread holds this mutex or another mutex of the same rank.
-  bool is_held() const {
-    return held_locks().has(rank_);
-  }
-#endif
+  bool is_held() const { return held_locks().has(rank_); }
 
  private:
   std::mutex mutex_;
-#ifndef NDEBUG
   const LockRank rank_;
-#endif
 };
+#endif
 
 }  // namespace server

@@ -58,10 +58,6 @@ Watchdog::Watchdog(size_t thread_count, Ask ask)
   }
 }
 
-Watchdog::~Watchdog() {
-  stop();
-}
-
 void Watchdog::set_period(std::chrono::milliseconds period) {
   if (period.count() <= 0) return stop();
   period_ms_ = std::max(period, kShortest).count();
@@ -70,10 +66,6 @@ void Watchdog::set_period(std::chrono::milliseconds period) {
   const auto now = std::chrono::steady_clock::now();
   for (size_t i = 0; i < thread_count_; ++i) watched_[i].asked_at = now;
   thread_.start([this] { return look(); });
-}
-
-void Watchdog::stop() {
-  thread_.stop();
 }
 
 std::chrono::milliseconds Watchdog::look() {

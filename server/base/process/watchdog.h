@@ -37,11 +37,10 @@ class Watchdog {
   // Watches `thread_count` threads, which `ask` addresses by their index. The functions passed to
   // `ask` must not run after this object is destroyed.
   Watchdog(size_t thread_count, Ask ask);
-  ~Watchdog();
 
   // Sets the period. 0 ends the watch; a period below kShortest counts as kShortest.
   void set_period(std::chrono::milliseconds period);
-  void stop();
+  void stop() { thread_.stop(); }
 
  private:
   struct Watched {
