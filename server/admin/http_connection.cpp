@@ -41,21 +41,10 @@ void HttpConnection::close() {
 }
 
 bool HttpConnection::is_late(int64_t now_us) const {
-  const int64_t taken_us = now_us - since_us_;
-  switch (state_) {
-    case State::kReads:
-      return taken_us >
-             (has_answered_ && !reader_.is_inside_request() ? kIdleMaxUs : kRequestMaxUs);
-    case State::kWaits:
-      return taken_us > kWaitMaxUs;
-    case State::kSends:
-      return taken_us > kSendMaxUs;
-    case State::kLingers:
-      return taken_us > kLingerMaxUs;
-    case State::kClosed:
-      return false;
-  }
-  return false;
+  const bool is_idle = has_answered_ && !reader_.is_inside_request();
+  const std::array<int64_t, 4> limits_us = {is_idle ? kIdleMaxUs : kRequestMaxUs, kWaitMaxUs,
+                                            kSendMaxUs, kLingerMaxUs};
+  return !is_closed() && now_us - since_us_ > limits_us[static_cast<size_t>(state_)];
 }
 
 void HttpConnection::enter(State state) {
