@@ -13,17 +13,26 @@
 #pragma once
 
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include "core/result.h"
 #include "server/admin/heartbeat.h"
+#include "server/admin/site.h"
 #include "server/admin/write_caller.h"
+#include "server/net/loop/asio_types.h"
 
 namespace server {
 class Tls;
 struct Services;
 }  // namespace server
+namespace server::net {
+class ListeningSocket;
+}
 
 namespace server::admin {
+
+class HttpConnection;
 
 class AdminServer {
  public:
@@ -32,7 +41,7 @@ class AdminServer {
   // `ask` calls a function as soon as each thread that serves clients has been between two commands
   // (heartbeat.h). `post` runs a task on one of these threads (write_caller.h).
   AdminServer(Services& services, const Tls& tls, Heartbeat::Ask ask, WriteCaller::Post post);
-  ~AdminServer();
+  ~AdminServer() { stop(); }
 
   // Binds the addresses of `http-bind`. Without `http-port` no address is bound. Errors: an address
   // that is not marked as optional cannot be bound, or no address at all can be bound.
@@ -42,8 +51,23 @@ class AdminServer {
   void stop();
 
  private:
-  struct Parts;
-  const std::unique_ptr<Parts> parts_;
+  void admit(int descriptor);
+  // Closes a connection if the port has too many.
+  void make_room();
+  void tick();
+  void close();
+
+  Services& services_;
+  const Tls& tls_;
+  Heartbeat heartbeat_;
+  net::asio::io_context context_{1};
+  net::Timer timer_{context_};
+  Site site_;
+  std::vector<std::shared_ptr<net::ListeningSocket>> doors_;
+  std::vector<std::shared_ptr<HttpConnection>> connections_;
+  bool is_encrypted_ = false;
+  bool is_closed_ = false;
+  std::thread thread_;
 };
 
 }  // namespace server::admin
