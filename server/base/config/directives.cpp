@@ -86,9 +86,8 @@ std::string canonical_path(const std::string& path) {
 // Reads files depth-first, so that an included file's lines replace the include directive.
 class FileReader {
  public:
-  FileReader() = default;
-  // Reads the files that a start in `folder` would read.
-  explicit FileReader(std::string folder) : folder_(std::move(folder)) {}
+  // Reads the files that a start in `folder` would read. By default this is the current directory.
+  explicit FileReader(std::string folder = "") : folder_(std::move(folder)) {}
 
   core::Result<> read_file(const std::string& path) {
     const auto text = persistence::read_whole_file(path, kConfigFileLimitBytes,

@@ -17,6 +17,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace server {
@@ -66,11 +67,7 @@ class LatencyCounts {
     counts_.resize(LatencyHistogram::kBucketCount);
     counts_[bucket] += count;
   }
-  uint64_t total() const {
-    uint64_t sum = 0;
-    for (const uint64_t count : counts_) sum += count;
-    return sum;
-  }
+  uint64_t total() const { return std::accumulate(counts_.begin(), counts_.end(), uint64_t{0}); }
   // Returns the number of calls that took at most `ticks`. If `ticks` lies inside a bucket, the
   // bucket's calls count in proportion to the part of the bucket's range up to `ticks`.
   uint64_t count_up_to(double ticks) const;

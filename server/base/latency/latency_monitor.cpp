@@ -9,9 +9,7 @@ namespace server {
 
 void LatencyMonitor::add(std::string_view kind, int64_t duration_ms, int64_t now_s) {
   const std::scoped_lock lock(mutex_);
-  auto found = events_.find(kind);
-  if (found == events_.end()) found = events_.emplace(kind, LatencyEvents{}).first;
-  LatencyEvents& events = found->second;
+  LatencyEvents& events = events_[std::string(kind)];
   events.longest_ms = std::max(events.longest_ms, duration_ms);
   if (!events.samples.empty() && events.samples.back().time_s == now_s) {
     int64_t& slowest = events.samples.back().duration_ms;

@@ -29,13 +29,9 @@ uint64_t bytes_in(const char* path, const std::string& name) {
   return 0;
 }
 
-uint64_t meminfo_bytes(const std::string& name) {
-  return bytes_in("/proc/meminfo", name);
-}
-
 }  // namespace
 
-MemoryMonitor::MemoryMonitor() : machine_bytes_(meminfo_bytes("MemTotal:")) {
+MemoryMonitor::MemoryMonitor() : machine_bytes_(bytes_in("/proc/meminfo", "MemTotal:")) {
   core::count_thread_heap();
   correct_heap_bytes();
   startup_bytes_ = refresh();
@@ -144,7 +140,7 @@ ResidentMemory resident_memory() {
 }
 
 uint64_t free_machine_bytes() {
-  const uint64_t free = meminfo_bytes("MemAvailable:");
+  const uint64_t free = bytes_in("/proc/meminfo", "MemAvailable:");
   return free != 0 ? free : std::numeric_limits<uint64_t>::max();
 }
 
