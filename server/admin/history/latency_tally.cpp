@@ -27,14 +27,11 @@ void LatencyTally::update(const Statistics& statistics, size_t command_index, La
 
 double LatencyTally::finish_interval(double percentage) {
   LatencyCounts counts;
-  bool is_empty = true;
   for (size_t bucket = 0; bucket < interval_.size(); ++bucket) {
-    if (interval_[bucket] == 0) continue;
-    counts.add(bucket, interval_[bucket]);
-    is_empty = false;
+    if (interval_[bucket] != 0) counts.add(bucket, interval_[bucket]);
   }
   interval_.fill(0);
-  return is_empty ? 0 : counts.percentile(percentage);
+  return counts.total() == 0 ? 0 : counts.percentile(percentage);
 }
 
 }  // namespace server::admin

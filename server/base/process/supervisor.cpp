@@ -56,11 +56,8 @@ void Supervisor::tick(int64_t now_us, double loaded_share) {
     sign_of_life_us_ = now_us;
     send_("WATCHDOG=1");
   }
-  if (loaded_share >= 0 && !is_ready_ && !is_stopping_) report_loading(now_us, loaded_share);
-}
-
-void Supervisor::report_loading(int64_t now_us, double loaded_share) {
-  if (now_us - loading_reported_us_ < core::kSecondUs) return;
+  const bool is_loading = loaded_share >= 0 && !is_ready_ && !is_stopping_;
+  if (!is_loading || now_us - loading_reported_us_ < core::kSecondUs) return;
   loading_reported_us_ = now_us;
   send_(fmt::format("STATUS=Loading data: {:.0f} %\nEXTEND_TIMEOUT_USEC={}", loaded_share * 100,
                     kStartExtensionUs));

@@ -36,8 +36,6 @@ class Supervisor {
   void tick(int64_t now_us, double loaded_share);
 
  private:
-  void report_loading(int64_t now_us, double loaded_share);
-
   const bool listens_;
   const int64_t watchdog_us_;
   const Send send_;
