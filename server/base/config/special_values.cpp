@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
@@ -65,20 +66,6 @@ std::string letters_of_classes(uint32_t classes) {
 bool looks_like_address(const std::string& word) {
   return !word.empty() &&
          std::ranges::all_of(word, [](char c) { return c == '*' || is_host_character(c); });
-}
-
-Parsed<double> parse_open_unit_interval(const Option& option, const std::string& text) {
-  const auto number = parse_float(text);
-  if (!number) {
-    const std::string hint = core::rate_hint(text);
-    const std::string_view before = hint.empty() ? "" : ": ";
-    return Refusal{fmt::format("Invalid value for `{}`{}{}", option.name, before, hint)};
-  }
-  if (*number <= 0 || *number >= 1) {
-    return Refusal{
-        fmt::format("Value for `{}` must be in the range ({:f}, {:f})", option.name, 0.0, 1.0)};
-  }
-  return *number;
 }
 
 }  // namespace
@@ -279,16 +266,25 @@ std::vector<std::string> write_save(const Option& option, const std::string& tex
   return lines;
 }
 
-Parsed<Value> parse_bloom_error_rate(const Option& option, Words words, const std::string&) {
-  const auto rate = parse_open_unit_interval(option, words[0]);
-  if (!rate) return rate.error();
-  return float_value(std::min(*rate, kMaxErrorRate));
+Parsed<Value> parse_bloom_error_rate(const Option& option, Words words,
+                                     const std::string& current) {
+  const auto ratio = parse_bloom_ratio(option, words, current);
+  if (!ratio) return ratio;
+  return float_value(std::min(std::bit_cast<double>(ratio->scalar), kMaxErrorRate));
 }
 
 Parsed<Value> parse_bloom_ratio(const Option& option, Words words, const std::string&) {
-  const auto ratio = parse_open_unit_interval(option, words[0]);
-  if (!ratio) return ratio.error();
-  return float_value(*ratio);
+  const auto number = parse_float(words[0]);
+  if (!number) {
+    const std::string hint = core::rate_hint(words[0]);
+    const std::string_view before = hint.empty() ? "" : ": ";
+    return Refusal{fmt::format("Invalid value for `{}`{}{}", option.name, before, hint)};
+  }
+  if (*number <= 0 || *number >= 1) {
+    return Refusal{
+        fmt::format("Value for `{}` must be in the range ({:f}, {:f})", option.name, 0.0, 1.0)};
+  }
+  return float_value(*number);
 }
 
 Parsed<Value> parse_bloom_integer(const Option& option, Words words, const std::string&) {
