@@ -29,23 +29,22 @@ class Heartbeat {
 
   // Sends the next request to the threads. Must be called about once a second.
   void tick(int64_t now_us) {
-    if (state_->asked_us.load() != kNotAsked) return;
-    state_->asked_us = now_us;
-    ask_([state = state_] { state->asked_us = kNotAsked; });
+    if (*asked_us_ != kNotAsked) return;
+    *asked_us_ = now_us;
+    ask_([asked_us = asked_us_] { *asked_us = kNotAsked; });
   }
   // Returns how long the request to the threads has been pending; 0 if none is pending.
   int64_t silent_us(int64_t now_us) const {
-    const int64_t asked_us = state_->asked_us.load();
+    const int64_t asked_us = *asked_us_;
     return asked_us == kNotAsked ? 0 : now_us - asked_us;
   }
 
  private:
   static constexpr int64_t kNotAsked = -1;
-  struct State {
-    std::atomic<int64_t> asked_us{kNotAsked};
-  };
   const Ask ask_;
-  const std::shared_ptr<State> state_ = std::make_shared<State>();
+  // Time at which the pending request was sent; kNotAsked if none is pending.
+  const std::shared_ptr<std::atomic<int64_t>> asked_us_ =
+      std::make_shared<std::atomic<int64_t>>(kNotAsked);
 };
 
 }  // namespace server::admin

@@ -10,12 +10,11 @@
 #pragma once
 
 #include <array>
+#include <boost/circular_buffer.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
-
-#include "server/admin/history/ring.h"
 
 namespace server::admin {
 
@@ -57,6 +56,11 @@ struct CommandInterval {
   float percentile99_us = 0;
 };
 
+// Ring: the last values of a series, in memory that is allocated once. The oldest value is the
+// first.
+template <class T>
+using Ring = boost::circular_buffer<T>;
+
 class History {
  public:
   static constexpr size_t kSeconds = 3600;
@@ -66,11 +70,11 @@ class History {
   explicit History(size_t command_count)
       : command_count_(command_count), intervals_(kIntervals), commands_(kIntervals) {}
 
-  void add(const Moment& moment) { moments_.push(moment); }
+  void add(const Moment& moment) { moments_.push_back(moment); }
   // `commands` is indexed by RegisteredCommand::index.
   void add_interval(int64_t time_ms, std::vector<CommandInterval> commands) {
-    intervals_.push(time_ms);
-    commands_.push(std::move(commands));
+    intervals_.push_back(time_ms);
+    commands_.push_back(std::move(commands));
   }
 
   const Ring<Moment>& moments() const { return moments_; }
@@ -80,9 +84,9 @@ class History {
   const Ring<std::vector<CommandInterval>>& commands() const { return commands_; }
 
   size_t size_bytes() const {
-    const size_t interval_bytes = command_count_ * sizeof(CommandInterval);
-    return moments_.size_bytes() + intervals_.size_bytes() + commands_.size_bytes() +
-           commands_.size() * interval_bytes;
+    return moments_.capacity() * sizeof(Moment) + intervals_.capacity() * sizeof(int64_t) +
+           commands_.capacity() * sizeof(std::vector<CommandInterval>) +
+           commands_.size() * command_count_ * sizeof(CommandInterval);
   }
 
  private:

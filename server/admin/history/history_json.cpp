@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/admin/history/history_json.h"
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <cmath>
 
@@ -24,18 +25,16 @@ json::value short_number(float value) {
 }
 
 bool ran(const History& history, size_t command) {
-  for (size_t i = 0; i < history.commands().size(); ++i) {
-    if (history.commands()[i][command].calls > 0) return true;
-  }
-  return false;
+  const auto& intervals = history.commands();
+  return std::any_of(intervals.begin(), intervals.end(),
+                     [command](const auto& interval) { return interval[command].calls > 0; });
 }
 
 }  // namespace
 
 json::object history_json(const History& history, int64_t after_ms) {
   json::array rows;
-  for (size_t i = 0; i < history.moments().size(); ++i) {
-    const Moment& moment = history.moments()[i];
+  for (const Moment& moment : history.moments()) {
     if (moment.time_ms <= after_ms) continue;
     json::array row;
     row.reserve(1 + kFigureCount);
@@ -48,18 +47,15 @@ json::object history_json(const History& history, int64_t after_ms) {
 }
 
 json::object command_history_json(const History& history, const Registry& registry) {
-  json::array ends;
-  const size_t count = history.intervals().size();
-  for (size_t i = 0; i < count; ++i) ends.push_back(history.intervals()[i]);
+  json::array ends(history.intervals().begin(), history.intervals().end());
   json::object commands;
   for (size_t command = 0; command < registry.size(); ++command) {
     if (!ran(history, command)) continue;
     json::array calls;
     json::array percentiles;
-    for (size_t i = 0; i < count; ++i) {
-      const CommandInterval& interval = history.commands()[i][command];
-      calls.push_back(short_number(interval.calls));
-      percentiles.push_back(short_number(interval.percentile99_us));
+    for (const auto& interval : history.commands()) {
+      calls.push_back(short_number(interval[command].calls));
+      percentiles.push_back(short_number(interval[command].percentile99_us));
     }
     commands[readable(registry.at(command).full_name)] =
         json::object{{"calls", std::move(calls)}, {"p99", std::move(percentiles)}};
