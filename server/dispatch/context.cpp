@@ -75,7 +75,7 @@ void journal_command(Context& ctx) {
 bool Context::await(std::unique_ptr<AwaitedReply> awaited) {
   if (awaited->try_answer(reply, in_exec)) return false;
   result.outcome = Outcome::kBlocked;
-  result.awaited = std::move(awaited);
+  result.pending.reply = std::move(awaited);
   return true;
 }
 

@@ -433,7 +433,7 @@ void Dispatcher::observe(const Context& ctx, uint64_t ticks) {
        .is_fast = ctx.command->has(kFast),
        // A command that waits, such as WAIT, is not added to the slow log, because waiting is not
        // slow execution.
-       .is_in_slow_log = !ctx.command->has(kSkipSlowlog) && ctx.result.awaited == nullptr,
+       .is_in_slow_log = !ctx.command->has(kSkipSlowlog) && ctx.result.pending.reply == nullptr,
        .is_monitored = !ctx.command->has(kSkipMonitor | kAdmin)});
 }
 
@@ -460,8 +460,8 @@ void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
                        replies.size() > mark &&
                        (replies.data()[mark] == '*' || replies.data()[mark] == '>');
   if (is_push) mark = replies.size();
-  if (ctx.result.awaited != nullptr && session_.reply_mode != ReplyMode::kSkipNext) {
-    ctx.result.is_silent = true;
+  if (ctx.result.pending.reply != nullptr && session_.reply_mode != ReplyMode::kSkipNext) {
+    ctx.result.pending.is_silent = true;
   }
   switch (session_.reply_mode) {
     case ReplyMode::kOn:

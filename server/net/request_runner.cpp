@@ -153,7 +153,7 @@ RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_
       return {End::kClosesClient, consumed};
     }
     if (result.outcome == Outcome::kBlocked) {
-      return {End::kBlocked, consumed, {std::move(result.awaited), result.is_silent}};
+      return {End::kBlocked, consumed, std::move(result.pending)};
     }
     if (client_.kill_requested.load(std::memory_order_relaxed)) {
       return {End::kClosesClient, consumed};

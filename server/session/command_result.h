@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "server/session/awaited_reply.h"
 
@@ -18,7 +17,7 @@ namespace server {
 enum class Outcome : uint8_t {
   kDone,
   kClose,     // the connection closes after the replies are sent
-  kBlocked,   // the reply follows later, by CommandResult::awaited
+  kBlocked,   // the reply follows later, by CommandResult::pending
   kHeldBack,  // the command did not run; retry the same request later
 };
 
@@ -26,10 +25,9 @@ struct CommandResult {
   Outcome outcome = Outcome::kDone;
   // True if a write command has run. Its reply must not be sent before the write is safe.
   bool may_have_written = false;
-  // The reply that the command waits for; null unless the outcome is kBlocked. The caller must
+  // The reply that the command waits for; empty unless the outcome is kBlocked. The caller must
   // execute no other command of the session during the wait.
-  std::unique_ptr<AwaitedReply> awaited{};
-  bool is_silent = false;  // true if CLIENT REPLY silences the awaited reply
+  PendingReply pending{};
 };
 
 }  // namespace server

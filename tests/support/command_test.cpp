@@ -117,7 +117,7 @@ std::vector<std::string> CommandTest::TestClient::run_pipeline(
 std::string CommandTest::TestClient::try_answer() {
   protocol::OutputBuffer replies;
   protocol::ReplyWriter reply(replies, session->client->resp);
-  const bool is_answered = last_result.awaited->try_answer(reply, false);
+  const bool is_answered = last_result.pending.reply->try_answer(reply, false);
   EXPECT_EQ(is_answered, !replies.empty());
   return std::string(replies.view());
 }

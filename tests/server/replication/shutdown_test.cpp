@@ -179,7 +179,7 @@ TEST_F(ShutdownTest, AbortBringsWritesBack) {
   run({"SET", "a", "1"});
   EXPECT_EQ(run({"SHUTDOWN"}), "");
   EXPECT_EQ(client_->last_result.outcome, Outcome::kBlocked);
-  EXPECT_TRUE(client_->last_result.awaited);
+  EXPECT_TRUE(client_->last_result.pending.reply);
   EXPECT_EQ(run_as_other({"SHUTDOWN", "ABORT"}), kOk);
   EXPECT_FALSE(writes_are_held());
   EXPECT_THAT(client_->try_answer(), kFailed);

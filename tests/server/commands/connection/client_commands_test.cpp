@@ -123,8 +123,8 @@ TEST_F(ClientCommandsTest, PauseIsAnsweredWhenNoWriteIsUnderWay) {
   client_->session->client->wake = [&wakes] { ++wakes; };
   EXPECT_EQ(run({"CLIENT", "PAUSE", "1000", "WRITE"}), "");
   EXPECT_EQ(client_->last_result.outcome, Outcome::kBlocked);
-  ASSERT_TRUE(client_->last_result.awaited);
-  EXPECT_FALSE(client_->last_result.awaited->can_be_unblocked());
+  ASSERT_TRUE(client_->last_result.pending.reply);
+  EXPECT_FALSE(client_->last_result.pending.reply->can_be_unblocked());
   run_as_other({"SET", "a", "1"});
   EXPECT_EQ(other_->last_result.outcome, Outcome::kHeldBack);
   EXPECT_EQ(client_->try_answer(), "");
@@ -140,7 +140,7 @@ TEST_F(ClientCommandsTest, PauseInsideATransactionIsAnsweredAtOnce) {
   run({"MULTI"});
   run({"CLIENT", "PAUSE", "1000", "WRITE"});
   EXPECT_EQ(run({"EXEC"}), array({kOk}));
-  EXPECT_FALSE(client_->last_result.awaited);
+  EXPECT_FALSE(client_->last_result.pending.reply);
 }
 
 TEST_F(ClientCommandsTest, WrongCommandsAreRejectedDuringAPause) {

@@ -71,7 +71,7 @@ TEST_F(MigrateCommandTest, ClosedClientAbandonsItsTransfer) {
   // No server listens on this port, so the transfer fails. It may fail before or after the client
   // is closed.
   run({"MIGRATE", "127.0.0.1", std::to_string(port.port()), "k", "0", "60000"});
-  client_->last_result.awaited.reset();
+  client_->last_result.pending.reply.reset();
   EXPECT_EQ(run({"GET", "k"}), bulk("v"));
 }
 

@@ -28,8 +28,8 @@ TEST_F(WaitCommandsTest, WaitsThatCannotBeMeant) {
 TEST_F(WaitCommandsTest, ALeaderAloneHasNoReplicasToNameOrWaitFor) {
   EXPECT_EQ(run({"ROLE"}), array({bulk("master"), integer(0), "*0\r\n"}));
   EXPECT_EQ(run({"WAIT", "1", "0"}), "");
-  EXPECT_TRUE(client_->last_result.awaited->can_be_unblocked());
-  EXPECT_EQ(client_->last_result.awaited->deadline_us(), 0);
+  EXPECT_TRUE(client_->last_result.pending.reply->can_be_unblocked());
+  EXPECT_EQ(client_->last_result.pending.reply->deadline_us(), 0);
   EXPECT_EQ(client_->try_answer(), "");
 }
 

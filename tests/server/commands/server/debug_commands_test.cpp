@@ -57,7 +57,7 @@ TEST_F(DebugCommandsTest, SleepTakesNoOddTimes) {
 
 TEST_F(DebugCommandsTest, ReloadTakesOneWord) {
   EXPECT_EQ(run({"DEBUG", "RELOAD", "MAYBE"}), error(kSyntaxError));
-  EXPECT_EQ(client_->last_result.awaited, nullptr);
+  EXPECT_EQ(client_->last_result.pending.reply, nullptr);
 }
 
 TEST_F(DebugCommandsTest, NothingIsReloadedInATransaction) {

@@ -60,7 +60,7 @@ TEST_F(PersistenceCommandsTest, WaitaofCountsNoLogThatLacksItsBase) {
   EXPECT_EQ(run({"SET", "key", "value"}), kOk);
   ASSERT_TRUE(durability_.append_log().flush());
   EXPECT_EQ(run({"WAITAOF", "1", "0", "5000"}), "");
-  EXPECT_TRUE(client_->last_result.awaited);
+  EXPECT_TRUE(client_->last_result.pending.reply);
 }
 
 // The writes of a transaction are journalled when the transaction ends. So BGSAVE and BGREWRITEAOF

@@ -50,7 +50,7 @@ class AwaitedAcksTest : public LeaderFixture {
   std::string late_answer() {
     protocol::OutputBuffer replies;
     protocol::ReplyWriter reply(replies, client_->session->client->resp);
-    EXPECT_TRUE(client_->last_result.awaited->try_answer(reply, true));
+    EXPECT_TRUE(client_->last_result.pending.reply->try_answer(reply, true));
     return std::string(replies.view());
   }
   void open_log() {
@@ -87,7 +87,7 @@ TEST_F(AwaitedAcksTest, WaitCountsWhatIsThereWhenItsTimeIsOver) {
   go_online(peer);
   run({"SET", "a", "1"});
   EXPECT_EQ(run({"WAIT", "1", "300"}), "");
-  EXPECT_EQ(client_->last_result.awaited->deadline_us(), clock_.monotonic_us() + 300'000);
+  EXPECT_EQ(client_->last_result.pending.reply->deadline_us(), clock_.monotonic_us() + 300'000);
   EXPECT_EQ(client_->try_answer(), "");
   EXPECT_EQ(late_answer(), integer(0));
 }
@@ -97,7 +97,7 @@ TEST_F(AwaitedAcksTest, WithoutATimeLimitItWaitsForEver) {
   go_online(peer);
   run({"SET", "a", "1"});
   EXPECT_EQ(run({"WAIT", "1", "0"}), "");
-  EXPECT_EQ(client_->last_result.awaited->deadline_us(), 0);
+  EXPECT_EQ(client_->last_result.pending.reply->deadline_us(), 0);
 }
 
 TEST_F(AwaitedAcksTest, DoesNotWaitInsideATransaction) {
