@@ -12,77 +12,71 @@
 namespace persistence {
 namespace {
 
-enum class Form : uint8_t {
-  kUnknown,
-  kOneString,
-  kStrings,          // stored as a count n, then n strings
-  kPairs,            // stored as a count and twice as many strings
-  kTextScores,       // stored as a count, then for each element a string and a number as text
-  kDoubleScores,     // stored as a count, then for each element a string and a double
-  kContainers,       // stored as a count, then for each element a length and a string
-  kPairsWithExpiry,  // stored as a count, then two strings and 8 bytes for each element
-  kHashWithExpiry,   // stored as 8 bytes, a count, then a length and two strings for each element
-  kListpackExpiry,   // stored as 8 bytes and a string
-  kStream1,
-  kStream2,
-  kStream3,
-  kStream4,
-  kStream5,
-  kArray,
-  kTemplate,                // stored as a count n, then n names and one string
-  kTemplateArray,           // stored as a count n, then 2n strings
-  kTemplateArrayReference,  // stored as a template's id, then a string for each field
-  kLength,
-};
-
+// The name of a type and the form of its values. A form lists the parts of a value in order:
+//   s      a string
+//   l      a length, which is also the form of other numbers
+//   t      a number as text
+//   1 2 3  so many words of eight bytes, such as a time or the two words of a stream's message id
+//   *(…)   a count n, then n times the parts in the brackets
+// The form is empty if this server does not know the encoding. kArrayForm and kReferenceForm are
+// not described by their parts, because a value's own bytes decide which parts follow.
 struct ForeignType {
   std::string_view name;
-  Form form = Form::kUnknown;
+  std::string_view form = {};
 };
+constexpr std::string_view kArrayForm = "array";
+constexpr std::string_view kReferenceForm = "template's id";
+
+// A stream consists of its entries, its counters and its consumer groups. A group consists of its
+// name, its counters, its pending messages and its consumers. From version 4 on, the message ids of
+// producers follow, by which Redis detects duplicate messages. From version 5 on, a group ends with
+// the messages that no longer belong to a consumer.
+constexpr std::string_view kStream1 = "*(ss)lll*(sll*(3l)*(s1*(2)))";
+constexpr std::string_view kStream2 = "*(ss)llllllll*(slll*(3l)*(s1*(2)))";
+constexpr std::string_view kStream3 = "*(ss)llllllll*(slll*(3l)*(s2*(2)))";
+constexpr std::string_view kStream4 = "*(ss)llllllll*(slll*(3l)*(s2*(2)))ll*(s*(sll))ll";
+constexpr std::string_view kStream5 = "*(ss)llllllll*(slll*(3l)*(s2*(2))*(2))ll*(s*(sll))ll";
 
 // The foreign types of Redis, indexed by type id.
 constexpr std::array<ForeignType, 34> kRedisTypes = {{
     {"string"},
-    {"list", Form::kStrings},
-    {"set", Form::kStrings},
-    {"zset", Form::kTextScores},
-    {"hash", Form::kPairs},
-    {"zset", Form::kDoubleScores},
+    {"list", "*(s)"},
+    {"set", "*(s)"},
+    {"zset", "*(st)"},
+    {"hash", "*(ss)"},
+    {"zset", "*(s1)"},
     {"module of a release candidate"},
     {"module"},
     {},
-    {"hash", Form::kOneString},
-    {"list", Form::kOneString},
-    {"set", Form::kOneString},
-    {"zset", Form::kOneString},
-    {"hash", Form::kOneString},
-    {"list", Form::kStrings},
-    {"stream", Form::kStream1},
-    {"hash", Form::kOneString},
-    {"zset", Form::kOneString},
-    {"list", Form::kContainers},
-    {"stream", Form::kStream2},
-    {"set", Form::kOneString},
-    {"stream", Form::kStream3},
-    {"hash", Form::kHashWithExpiry},
-    {"hash", Form::kOneString},
-    {"hash", Form::kHashWithExpiry},
-    {"hash", Form::kListpackExpiry},
-    {"stream", Form::kStream4},
-    {"stream", Form::kStream5},
-    {"array", Form::kArray},
-    {"hash", Form::kTemplate},
-    {"hash", Form::kOneString},
-    {"hash", Form::kTemplateArray},
-    {"hash", Form::kTemplateArrayReference},
-    {"gcra", Form::kLength},
+    {"hash", "s"},
+    {"list", "s"},
+    {"set", "s"},
+    {"zset", "s"},
+    {"hash", "s"},
+    {"list", "*(s)"},
+    {"stream", kStream1},
+    {"hash", "s"},
+    {"zset", "s"},
+    {"list", "*(ls)"},
+    {"stream", kStream2},
+    {"set", "s"},
+    {"stream", kStream3},
+    // The release candidate of Redis 7.4 stored hashes without the earliest expiry of their fields.
+    {"hash", "*(lss)"},
+    {"hash", "s"},
+    {"hash", "1*(lss)"},
+    {"hash", "1s"},
+    {"stream", kStream4},
+    {"stream", kStream5},
+    {"array", kArrayForm},
+    {"hash", "*(s)s"},  // a template: the names of the fields, then their values
+    {"hash", "s"},
+    {"hash", "*(ss)"},
+    {"hash", kReferenceForm},
+    {"gcra", "l"},
 }};
 constexpr uint8_t kFirstDivergingType = 22;
-constexpr uint8_t kHashReleaseCandidate = 22;
-constexpr std::array<ForeignType, 2> kValkeyTypes = {{
-    {"hash", Form::kPairsWithExpiry},
-    {"hash"},
-}};
+constexpr std::array<ForeignType, 2> kValkeyTypes = {{{"hash", "*(ss1)"}, {"hash"}}};
 
 std::optional<ForeignType> find_type(uint8_t type, RdbDialect dialect) {
   if (dialect == RdbDialect::kValkey && type >= kFirstDivergingType) {
@@ -106,55 +100,36 @@ void skip_strings(StreamReader& reader, uint64_t count) {
   for (; count > 0 && reader.ok(); --count) reader.string().skip();
 }
 
-void skip_lengths(StreamReader& reader, int count) {
-  for (; count > 0; --count) reader.length();
+// Returns the parts in the brackets at the beginning of `form`.
+std::string_view bracketed(std::string_view form) {
+  size_t end = 0;
+  for (int depth = 0; depth > 0 || end == 0; ++end) {
+    if (form[end] == '(') ++depth;
+    if (form[end] == ')') --depth;
+  }
+  return form.substr(1, end - 2);
 }
 
-constexpr uint64_t kStreamIdBytes = 16;
-constexpr uint64_t kTimeBytes = 8;
-
-void skip_stream_ids(StreamReader& reader) {
-  for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
-    reader.skip(kStreamIdBytes);
-  }
-}
-
-void skip_stream_group(StreamReader& reader, int version) {
-  reader.string().skip();
-  skip_lengths(reader, version >= 2 ? 3 : 2);
-  for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
-    reader.skip(kStreamIdBytes + kTimeBytes);
-    reader.length();
-  }
-  for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
-    reader.string().skip();
-    reader.skip(version >= 3 ? 2 * kTimeBytes : kTimeBytes);
-    skip_stream_ids(reader);
-  }
-  // Skips the ids of the consumer group's messages that no longer belong to a consumer.
-  if (version >= 5) skip_stream_ids(reader);
-}
-
-// Skips the message ids of a stream's producers. Redis detects duplicate messages by these ids.
-void skip_stream_producers(StreamReader& reader) {
-  skip_lengths(reader, 2);
-  for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
-    reader.string().skip();
-    for (uint64_t ids = reader.length(); ids > 0 && reader.ok(); --ids) {
+void skip_form(StreamReader& reader, std::string_view form) {
+  while (!form.empty() && reader.ok()) {
+    const char part = form.front();
+    form.remove_prefix(1);
+    if (part == 's') {
       reader.string().skip();
-      skip_lengths(reader, 2);
+    } else if (part == 'l') {
+      reader.length();
+    } else if (part == 't') {
+      skip_text_score(reader);
+    } else if (part == '*') {
+      const std::string_view element = bracketed(form);
+      form.remove_prefix(element.size() + 2);
+      for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
+        skip_form(reader, element);
+      }
+    } else {
+      reader.skip(static_cast<uint64_t>(part - '0') * sizeof(uint64_t));
     }
   }
-  skip_lengths(reader, 2);
-}
-
-void skip_stream(StreamReader& reader, int version) {
-  for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) skip_strings(reader, 2);
-  skip_lengths(reader, version >= 2 ? 8 : 3);
-  for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
-    skip_stream_group(reader, version);
-  }
-  if (version >= 4) skip_stream_producers(reader);
 }
 
 void skip_array(StreamReader& reader) {
@@ -180,44 +155,10 @@ void skip_array(StreamReader& reader) {
   }
 }
 
-void skip_template(StreamReader& reader, Form form) {
-  const uint64_t count = reader.length();
-  skip_strings(reader, count);
-  if (form == Form::kTemplateArray) return skip_strings(reader, count);
-  reader.string().skip();
-}
-
 void skip_template_reference(StreamReader& reader, const HashTemplates& templates) {
   const auto count = templates.field_count(reader.length());
   if (!count) return reader.fail("a hash has a template that the snapshot does not define");
   skip_strings(reader, *count);
-}
-
-// Skips a value that is encoded as the number of its elements, followed by the elements, which all
-// have the same form.
-void skip_elements(StreamReader& reader, Form form) {
-  for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
-    if (form == Form::kContainers || form == Form::kHashWithExpiry) reader.length();
-    reader.string().skip();
-    switch (form) {
-      case Form::kTextScores:
-        skip_text_score(reader);
-        break;
-      case Form::kDoubleScores:
-        reader.skip(sizeof(double));
-        break;
-      case Form::kPairs:
-      case Form::kHashWithExpiry:
-        reader.string().skip();
-        break;
-      case Form::kPairsWithExpiry:
-        reader.string().skip();
-        reader.skip(kTimeBytes);
-        break;
-      default:
-        break;
-    }
-  }
 }
 
 }  // namespace
@@ -228,7 +169,7 @@ std::string foreign_type_name(uint8_t type, RdbDialect dialect) {
 }
 
 bool can_skip_foreign(uint8_t type, RdbDialect dialect) {
-  return find_type(type, dialect).value_or(ForeignType{}).form != Form::kUnknown;
+  return !find_type(type, dialect).value_or(ForeignType{}).form.empty();
 }
 
 void HashTemplates::read(StreamReader& reader) {
@@ -258,49 +199,17 @@ void skip_key_meta(StreamReader& reader) {
 
 void skip_foreign_value(StreamReader& reader, uint8_t type, RdbDialect dialect,
                         const HashTemplates& templates) {
-  const Form form = find_type(type, dialect).value_or(ForeignType{}).form;
-  switch (form) {
-    case Form::kUnknown:
-      return reader.fail(
-          fmt::format("values of type {} ({}) cannot be passed over: delete such keys in the "
-                      "server that has written them, and save again",
-                      type, foreign_type_name(type, dialect)),
-          core::ErrorCode::kUnsupported);
-    case Form::kOneString:
-      reader.string().skip();
-      return;
-    case Form::kStream1:
-      return skip_stream(reader, 1);
-    case Form::kStream2:
-      return skip_stream(reader, 2);
-    case Form::kStream3:
-      return skip_stream(reader, 3);
-    case Form::kStream4:
-      return skip_stream(reader, 4);
-    case Form::kStream5:
-      return skip_stream(reader, 5);
-    case Form::kArray:
-      return skip_array(reader);
-    case Form::kTemplate:
-    case Form::kTemplateArray:
-      return skip_template(reader, form);
-    case Form::kTemplateArrayReference:
-      return skip_template_reference(reader, templates);
-    case Form::kLength:
-      reader.length();
-      return;
-    case Form::kListpackExpiry:
-      reader.skip(kTimeBytes);
-      reader.string().skip();
-      return;
-    case Form::kHashWithExpiry:
-      // The release candidate of Redis 7.4 stored hashes without the earliest expiry of their
-      // fields.
-      if (type != kHashReleaseCandidate) reader.skip(kTimeBytes);
-      return skip_elements(reader, form);
-    default:
-      return skip_elements(reader, form);
+  const std::string_view form = find_type(type, dialect).value_or(ForeignType{}).form;
+  if (form.empty()) {
+    return reader.fail(
+        fmt::format("values of type {} ({}) cannot be passed over: delete such keys in the "
+                    "server that has written them, and save again",
+                    type, foreign_type_name(type, dialect)),
+        core::ErrorCode::kUnsupported);
   }
+  if (form == kArrayForm) return skip_array(reader);
+  if (form == kReferenceForm) return skip_template_reference(reader, templates);
+  skip_form(reader, form);
 }
 
 }  // namespace persistence
