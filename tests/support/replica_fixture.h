@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "core/keyspace/keyspace.h"
-#include "persistence/bytes/byte_stream.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/base/metrics/statistics.h"
 #include "server/dispatch/command_replayer.h"
@@ -30,6 +29,7 @@
 #include "server/session/session.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/command_test.h"
+#include "tests/support/memory_streams.h"
 #include "tests/support/played_leader.h"
 #include "tests/support/stream_bytes.h"
 #include "tests/support/virtual_disk.h"

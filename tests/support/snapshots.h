@@ -17,6 +17,7 @@
 #include "persistence/filters/filter_codec.h"
 #include "persistence/rdb/rdb_format.h"
 #include "persistence/rdb/rdb_loader.h"
+#include "tests/support/memory_streams.h"
 
 namespace snapshots {
 

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/memory_streams.h"
+
 namespace persistence {
 namespace {
 

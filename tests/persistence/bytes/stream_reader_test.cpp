@@ -8,6 +8,7 @@
 
 #include "persistence/bytes/chunked_output.h"
 #include "persistence/bytes/crc64.h"
+#include "tests/support/memory_streams.h"
 
 namespace persistence {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/keyspace/keyspace.h"
-#include "persistence/bytes/byte_stream.h"
 #include "persistence/rdb/rdb_writer.h"
+#include "tests/support/memory_streams.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/vectors.h"
 #include "tests/support/virtual_disk.h"

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "persistence/bytes/byte_codec.h"
+#include "tests/support/memory_streams.h"
 
 namespace persistence {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "core/bloom/arrays/array_memory.h"
 #include "core/keyspace/keyspace.h"
-#include "persistence/bytes/byte_stream.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/base/process/server_state.h"
 #include "server/durability/durability_parts.h"
@@ -21,6 +20,7 @@
 #include "server/durability/saves/saves.h"
 #include "tests/support/durable_process.h"
 #include "tests/support/fixed_position.h"
+#include "tests/support/memory_streams.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/virtual_disk.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/keyspace/keyspace.h"
-#include "persistence/bytes/byte_stream.h"
 #include "persistence/rdb/rdb_writer.h"
+#include "tests/support/memory_streams.h"
 #include "tests/support/replica_fixture.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/vectors.h"
