@@ -11,7 +11,6 @@
 #include "core/keyspace/keyspace.h"
 #include "core/number.h"
 #include "persistence/aof/aof_format.h"
-#include "persistence/files/append_file_sink.h"
 #include "persistence/filters/bit_array_codec.h"
 #include "persistence/filters/filter_chunks.h"
 #include "persistence/filters/layout_codec.h"

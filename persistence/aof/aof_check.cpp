@@ -9,7 +9,6 @@
 #include "persistence/aof/aof_manifest.h"
 #include "persistence/aof/aof_reader.h"
 #include "persistence/aof/aof_times.h"
-#include "persistence/files/input_file_source.h"
 #include "persistence/rdb/rdb_reader.h"
 
 namespace persistence {
@@ -43,13 +42,12 @@ class Discarding final : public RdbVisitor {
 core::Result<uint64_t> check_snapshot(FileSystem& files, const std::string& path) {
   auto file = files.open_input(path);
   if (!file) return file.error();
-  InputFileSource source(**file);
   Discarding visitor;
   const core::UnlimitedMemory bounded_by_the_file;
   RdbReadOptions options;
   options.foreign_types = ForeignTypes::kSkip;
   options.may_be_followed = true;
-  auto read = read_rdb(source, visitor, bounded_by_the_file, options);
+  auto read = read_rdb(**file, visitor, bounded_by_the_file, options);
   if (!read) return read.error();
   return read->total.bytes;
 }

@@ -32,12 +32,9 @@ core::Result<> fill_temporary(Descriptor& file, const std::string& path, std::st
       ::fchmod(file.get(), existing.st_mode & kOwnerOnly) != 0) {
     return io_failure("set the permissions of", path, errno);
   }
-  if (auto written = write_all(file.get(), bytes, path); !written) return written.error();
-  if (uninterrupted([&] { return ::fsync(file.get()); }) != 0) {
-    return io_failure("sync", path, errno);
-  }
-  if (file.close() != 0) return io_failure("close", path, errno);
-  return {};
+  if (auto written = write_all(file.get(), bytes, path); !written) return written;
+  auto synced = call_result(uninterrupted([&] { return ::fsync(file.get()); }), "sync", path);
+  return synced ? call_result(file.close(), "close", path) : synced;
 }
 
 }  // namespace
@@ -70,14 +67,11 @@ core::Result<> write_file_atomically(const std::string& path, std::string_view b
   Descriptor file(
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerOnly));
   if (!file.is_open()) return io_failure("create", temporary, errno);
-  auto filled = fill_temporary(file, path, bytes);
-  if (filled) filled = posix_file_system().rename(temporary, path);
-  if (!filled) {
+  if (auto filled = fill_temporary(file, path, bytes); !filled) {
     ::unlink(temporary.c_str());
-    return filled.error();
+    return filled;
   }
-  // Without a sync of the directory, a power cut may undo the rename.
-  return posix_file_system().sync_directory(directory_of(path));
+  return move_into_place(posix_file_system(), temporary, path);
 }
 
 }  // namespace persistence

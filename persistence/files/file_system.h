@@ -14,35 +14,33 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "core/result.h"
+#include "persistence/bytes/byte_stream.h"
 
 namespace persistence {
 
-// AppendFile: a file that is written at its end. The destructor closes it.
-class AppendFile {
+// AppendFile: a file that is written at its end. After an error of write(), some of the bytes may
+// be in the file. The destructor closes the file.
+class AppendFile : public ByteSink {
  public:
-  virtual ~AppendFile() = default;
-  // Writes all bytes or returns an error. After an error some of them may be in the file.
-  virtual core::Result<> write(std::string_view bytes) = 0;
   // Waits until all earlier writes are on the disk (fdatasync).
   virtual core::Result<> sync() = 0;
   // Truncates the file. The next write goes to the new end.
   virtual core::Result<> truncate(uint64_t size_bytes) = 0;
 };
 
-// InputFile: a file that is read from its start to its end.
-class InputFile {
+// InputFile: a file that is read from its start to its end. read() reads as many bytes as fit and
+// are available.
+class InputFile : public ByteSource {
  public:
-  virtual ~InputFile() = default;
-  // Reads as many bytes as fit and are available. Returns their number, which is 0 at the end.
-  virtual core::Result<size_t> read(std::span<char> buffer) = 0;
   // Returns the size of the file when it was opened.
   virtual uint64_t size_bytes() const = 0;
+  uint64_t size_bound() const final { return size_bytes(); }
 };
 
 enum class OpenMode : uint8_t {
@@ -91,6 +89,28 @@ class FileSystem {
 
 // Returns the file system of the operating system. It lives as long as the process.
 FileSystem& posix_file_system();
+
+// Creates the file, calls `fill(sink)` to write it, and syncs it. `fill` returns a Result. An
+// existing file at `path` is overwritten. Errors: those of `files` and `fill`; the file is then
+// removed.
+template <class Fill, class Filled = std::invoke_result_t<Fill, ByteSink&>>
+Filled write_whole_file(FileSystem& files, const std::string& path, Fill&& fill) {
+  const auto write = [&]() -> Filled {
+    const auto file = files.open_append(path, OpenMode::kCreate);
+    if (!file) return file.error();
+    auto filled = fill(**file);
+    if (!filled) return filled;
+    if (auto synced = (*file)->sync(); !synced) return synced.error();
+    return filled;
+  };
+  auto written = write();
+  if (!written) (void)files.remove(path);
+  return written;
+}
+
+// Renames `temporary` to `path` and syncs the directory. If the rename fails, removes `temporary`.
+core::Result<> move_into_place(FileSystem& files, const std::string& temporary,
+                               const std::string& path);
 
 // Writes `bytes` to `temporary`, syncs it, renames it to `path` and syncs the directory. After a
 // crash or an error, `path` has either its previous content or all of the new bytes. `temporary` is

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include "persistence/files/file_system.h"
@@ -27,18 +27,13 @@ class PosixAppendFile final : public AppendFile {
   }
 
   core::Result<> sync() override {
-    if (uninterrupted([&] { return ::fdatasync(descriptor_.get()); }) != 0) {
-      return io_failure("sync", path_, errno);
-    }
-    return {};
+    return call_result(uninterrupted([&] { return ::fdatasync(descriptor_.get()); }), "sync",
+                       path_);
   }
 
   core::Result<> truncate(uint64_t size_bytes) override {
-    if (uninterrupted(
-            [&] { return ::ftruncate(descriptor_.get(), static_cast<off_t>(size_bytes)); }) != 0) {
-      return io_failure("truncate", path_, errno);
-    }
-    return {};
+    const auto cut = [&] { return ::ftruncate(descriptor_.get(), static_cast<off_t>(size_bytes)); };
+    return call_result(uninterrupted(cut), "truncate", path_);
   }
 
  private:
@@ -103,8 +98,7 @@ class PosixFileSystem final : public FileSystem {
 
   core::Result<> rename(const std::string& from, const std::string& to) override {
     if (auto replaceable = check_replaceable(to); !replaceable) return replaceable;
-    if (::rename(from.c_str(), to.c_str()) != 0) return io_failure("replace", to, errno);
-    return {};
+    return call_result(::rename(from.c_str(), to.c_str()), "replace", to);
   }
 
   core::Result<> check_replaceable(const std::string& path) override {
@@ -117,8 +111,7 @@ class PosixFileSystem final : public FileSystem {
   }
 
   core::Result<> link(const std::string& from, const std::string& to) override {
-    if (::link(from.c_str(), to.c_str()) != 0) return io_failure("create", to, errno);
-    return {};
+    return call_result(::link(from.c_str(), to.c_str()), "create", to);
   }
 
   core::Result<> remove(const std::string& path) override {
@@ -128,19 +121,14 @@ class PosixFileSystem final : public FileSystem {
 
   core::Result<std::vector<std::string>> list(const std::string& directory) override {
     std::vector<std::string> names;
-    DIR* const stream = ::opendir(directory.c_str());
-    if (stream == nullptr) {
-      if (errno == ENOENT) return names;
-      return io_failure("list", directory, errno);
+    std::error_code error;
+    const std::filesystem::directory_iterator end;
+    for (std::filesystem::directory_iterator file(directory, error); file != end;
+         file.increment(error)) {
+      names.push_back(file->path().filename());
     }
-    errno = 0;
-    while (const dirent* entry = ::readdir(stream)) {
-      const std::string_view name = entry->d_name;
-      if (name != "." && name != "..") names.emplace_back(name);
-    }
-    const int error_number = errno;
-    ::closedir(stream);
-    if (error_number != 0) return io_failure("list", directory, error_number);
+    if (error == std::errc::no_such_file_or_directory) return names;
+    if (error) return io_failure("list", directory, error.value());
     std::ranges::sort(names);
     return names;
   }
@@ -156,13 +144,10 @@ class PosixFileSystem final : public FileSystem {
   }
 
   core::Result<> sync_directory(const std::string& path) override {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) return io_failure("open directory", path, errno);
-    const int result = uninterrupted([&] { return ::fsync(descriptor); });
-    const int error_number = errno;
-    ::close(descriptor);
-    if (result != 0) return io_failure("sync directory", path, error_number);
-    return {};
+    const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!directory.is_open()) return io_failure("open directory", path, errno);
+    const auto sync = [&] { return ::fsync(directory.get()); };
+    return call_result(uninterrupted(sync), "sync directory", path);
   }
 
   std::optional<DeviceSpace> space(const std::string& directory) override {
@@ -172,18 +157,14 @@ class PosixFileSystem final : public FileSystem {
   }
 };
 
-core::Result<> copy_file(FileSystem& files, const std::string& from, const std::string& to) {
+core::Result<> copy_all(ByteSource& source, ByteSink& target) {
   constexpr size_t kPieceBytes = size_t{256} << 10;
-  auto source = files.open_input(from);
-  if (!source) return source.error();
-  auto target = files.open_append(to, OpenMode::kCreate);
-  if (!target) return target.error();
   std::string piece(kPieceBytes, '\0');
   for (;;) {
-    const auto got = (*source)->read(piece);
+    const auto got = source.read(piece);
     if (!got) return got.error();
-    if (*got == 0) return (*target)->sync();
-    const auto written = (*target)->write(std::string_view(piece).substr(0, *got));
+    if (*got == 0) return {};
+    const auto written = target.write(std::string_view(piece).substr(0, *got));
     if (!written) return written;
   }
 }
@@ -195,22 +176,21 @@ FileSystem& posix_file_system() {
   return files;
 }
 
-core::Result<> replace_file(FileSystem& files, const std::string& path,
-                            const std::string& temporary, std::string_view bytes) {
-  const auto fill = [&]() -> core::Result<> {
-    auto file = files.open_append(temporary, OpenMode::kCreate);
-    if (!file) return file.error();
-    if (auto written = (*file)->write(bytes); !written) return written;
-    return (*file)->sync();
-  };
-  auto done = fill();
-  if (done) done = files.rename(temporary, path);
-  if (!done) {
+core::Result<> move_into_place(FileSystem& files, const std::string& temporary,
+                               const std::string& path) {
+  if (auto renamed = files.rename(temporary, path); !renamed) {
     (void)files.remove(temporary);
-    return done;
+    return renamed;
   }
   // Without a sync of the directory, a power cut may undo the rename.
   return files.sync_directory(directory_of(path));
+}
+
+core::Result<> replace_file(FileSystem& files, const std::string& path,
+                            const std::string& temporary, std::string_view bytes) {
+  const auto written =
+      write_whole_file(files, temporary, [&](ByteSink& file) { return file.write(bytes); });
+  return written ? move_into_place(files, temporary, path) : written;
 }
 
 core::Result<> FileSystem::link(const std::string& /*from*/, const std::string& to) {
@@ -220,9 +200,9 @@ core::Result<> FileSystem::link(const std::string& /*from*/, const std::string& 
 core::Result<> duplicate_file(FileSystem& files, const std::string& from, const std::string& to) {
   if (auto removed = files.remove(to); !removed) return removed;
   if (files.link(from, to)) return {};
-  auto copied = copy_file(files, from, to);
-  if (!copied) (void)files.remove(to);
-  return copied;
+  const auto source = files.open_input(from);
+  if (!source) return source.error();
+  return write_whole_file(files, to, [&](ByteSink& target) { return copy_all(**source, target); });
 }
 
 std::string directory_of(const std::string& path) {

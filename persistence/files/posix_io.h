@@ -54,6 +54,13 @@ auto uninterrupted(Call call) {
   return result;
 }
 
+// Returns the outcome of a system call that returns 0 if it succeeds. REQUIRES: errno is that of
+// the call.
+inline core::Result<> call_result(int result, std::string_view act, const std::string& path) {
+  if (result == 0) return {};
+  return io_failure(act, path, errno);
+}
+
 inline core::Result<> write_all(int descriptor, std::string_view bytes, const std::string& path) {
   // The maximum size of one write(). It is below Linux's own limit of about 2 GiB, because larger
   // writes would be cut short.

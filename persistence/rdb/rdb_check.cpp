@@ -10,7 +10,6 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/printable.h"
 #include "persistence/bytes/stream_reader.h"
-#include "persistence/files/input_file_source.h"
 
 namespace persistence {
 namespace {
@@ -112,8 +111,7 @@ std::string describe(const RdbSummary& summary) {
 RdbVerdict check_rdb_file(FileSystem& files, const std::string& path) {
   const auto file = files.open_input(path);
   if (!file) return {fmt::format("ERROR: {}\n", core::without_code(file.error().message)), false};
-  InputFileSource source(**file);
-  const RdbSummary summary = check_rdb(source);
+  const RdbSummary summary = check_rdb(**file);
   return {fmt::format("{}:\n{}", core::printable(path), describe(summary)), !summary.error};
 }
 

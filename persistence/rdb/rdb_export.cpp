@@ -12,8 +12,6 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/memory_budget.h"
 #include "core/printable.h"
-#include "persistence/files/append_file_sink.h"
-#include "persistence/files/input_file_source.h"
 #include "persistence/rdb/rdb_check.h"
 #include "persistence/rdb/rdb_reader.h"
 #include "persistence/rdb/rdb_stream.h"
@@ -124,10 +122,9 @@ class Exporter {
   core::Result<> check_source() {
     const auto file = files_.open_input(request_.source);
     if (!file) return file.error();
-    InputFileSource source(**file);
     source_bytes_ = (*file)->size_bytes();
     const RdbSummary summary =
-        check_rdb(source, [this](const RdbProgress& progress) { report(progress.bytes); });
+        check_rdb(**file, [this](const RdbProgress& progress) { report(progress.bytes); });
     if (summary.error) return in_source(*summary.error);
     figures_.target = request_.target.value_or(best_target(summary.keys));
     return {};
@@ -136,7 +133,6 @@ class Exporter {
   core::Result<RdbProgress> copy(ByteSink& sink) {
     const auto file = files_.open_input(request_.source);
     if (!file) return file.error();
-    InputFileSource source(**file);
     RdbWriteOptions options;
     options.is_for_others = true;
     options.server_version = request_.server_version;
@@ -149,7 +145,7 @@ class Exporter {
     reading.on_progress = [this](const RdbProgress& progress) {
       report(source_bytes_ + progress.bytes);
     };
-    const auto read = read_rdb(source, sieve, core::UnlimitedMemory(), reading);
+    const auto read = read_rdb(**file, sieve, core::UnlimitedMemory(), reading);
     // If writing fails, read_rdb() returns an error too. The error of the write names the cause, so
     // it is returned first.
     if (auto sound = stream.status(); !sound) return sound.error();
@@ -161,12 +157,9 @@ class Exporter {
     const RdbPlace& place = request_.place;
     // Another program may have created a file at the path while this program wrote its output.
     auto free = figures_.replaced ? core::Result<>() : check_place();
-    if (free) free = files_.rename(place.temporary, place.path);
-    if (!free) {
-      (void)files_.remove(place.temporary);
-      return free;
-    }
-    return files_.sync_directory(directory_of(place.path));
+    if (free) return move_into_place(files_, place.temporary, place.path);
+    (void)files_.remove(place.temporary);
+    return free;
   }
 
   core::Error in_source(const core::Error& error) const {

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "core/keyspace/keyspace.h"
-#include "persistence/files/append_file_sink.h"
+#include "persistence/files/file_system.h"
 #include "persistence/rdb/rdb_stream.h"
 
 namespace persistence {
@@ -78,13 +78,8 @@ core::Result<RdbProgress> save_rdb(FileSystem& files, const RdbPlace& place,
                                    const Keyspace& keyspace, const RdbWriteOptions& options) {
   auto total = write_rdb_file(files, place.temporary, keyspace, options);
   if (!total) return total;
-  if (auto renamed = files.rename(place.temporary, place.path); !renamed) {
-    (void)files.remove(place.temporary);
-    return renamed.error();
-  }
-  // Without a sync of the directory, a power cut may undo the rename.
-  const auto synced = files.sync_directory(directory_of(place.path));
-  if (!synced) return synced.error();
+  const auto moved = move_into_place(files, place.temporary, place.path);
+  if (!moved) return moved.error();
   return total;
 }
 

@@ -11,7 +11,6 @@
 #include "core/number.h"
 #include "core/printable.h"
 #include "persistence/files/file_system.h"
-#include "persistence/files/input_file_source.h"
 #include "persistence/rdb/rdb_check.h"
 
 namespace server::cluster {
@@ -64,8 +63,7 @@ std::optional<uint64_t> parse_size(const std::string& line) {
 core::Result<uint64_t> count_keys(persistence::FileSystem& files, const std::string& path) {
   auto input = files.open_input(path);
   if (!input) return input.error();
-  persistence::InputFileSource source(**input);
-  const persistence::RdbSummary summary = persistence::check_rdb(source);
+  const persistence::RdbSummary summary = persistence::check_rdb(**input);
   if (summary.error) return *summary.error;
   uint64_t count = 0;
   for (const auto& [database, types] : summary.keys) {

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "core/keyspace/keyspace.h"
-#include "persistence/files/input_file_source.h"
 #include "persistence/rdb/rdb_loader.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "tests/support/snapshots.h"
@@ -42,10 +41,9 @@ int fail(std::string_view message) {
 core::Result<> load(const std::string& path, persistence::KeyspaceLoader& loader) {
   const auto file = persistence::posix_file_system().open_input(path);
   if (!file) return file.error();
-  persistence::InputFileSource source(**file);
   persistence::RdbReadOptions options;
   options.foreign_types = persistence::ForeignTypes::kSkip;
-  const auto read = persistence::read_rdb(source, loader, core::UnlimitedMemory(), options);
+  const auto read = persistence::read_rdb(**file, loader, core::UnlimitedMemory(), options);
   if (!read) return read.error();
   return {};
 }

@@ -14,7 +14,6 @@
 #include "persistence/aof/aof_directory.h"
 #include "persistence/aof/aof_reader.h"
 #include "persistence/files/file_system.h"
-#include "persistence/files/input_file_source.h"
 #include "persistence/files/posix_io.h"
 #include "persistence/rdb/rdb_format.h"
 #include "persistence/rdb/rdb_loader.h"
@@ -329,8 +328,7 @@ class Recovery {
     };
     auto file = parts_.files.open_input(path);
     if (!file) return file.error();
-    persistence::InputFileSource source(**file);
-    const auto read = persistence::read_rdb(source, loader, core::UnlimitedMemory(), options);
+    const auto read = persistence::read_rdb(**file, loader, core::UnlimitedMemory(), options);
     if (!read) return refused_snapshot(path, read.error());
     position_ = position_in(loader.aux_fields());
     parts_.figures.loaded_keys = loader.loaded_keys();

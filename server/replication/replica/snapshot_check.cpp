@@ -9,7 +9,6 @@
 #include "core/memory_budget.h"
 #include "core/number.h"
 #include "persistence/files/file_system.h"
-#include "persistence/files/input_file_source.h"
 #include "persistence/rdb/rdb_format.h"
 #include "persistence/rdb/rdb_reader.h"
 
@@ -89,9 +88,8 @@ core::Result<SnapshotFacts> read_snapshot(persistence::FileSystem& files, const 
   options.builds_values = builds_values;
   options.on_progress = [&check](const persistence::RdbProgress&) { check.on_piece(); };
   Checker checker(check.database_count, builds_values);
-  persistence::InputFileSource source(**file);
   const ValueBudget budget(check.loaded_bytes_max);
-  const auto read = persistence::read_rdb(source, checker, budget, options);
+  const auto read = persistence::read_rdb(**file, checker, budget, options);
   if (!read) return read.error();
   return checker.facts();
 }
