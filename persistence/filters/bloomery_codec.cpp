@@ -29,6 +29,11 @@ constexpr uint64_t kItemCountIsEstimated = 1;
 constexpr uint64_t kHasWindow = 2;
 constexpr uint64_t kKnownFeatures = kItemCountIsEstimated | kHasWindow;
 
+// Returns whether the stored layers have Geometry::cell_bits, as those of layouts with deletion do.
+bool has_cells(const FilterParameters& parameters) {
+  return core::bloom::layout_row(parameters.layout).clears_bits;
+}
+
 bool has_runs(const LayerClaim& layer) {
   return layer.array_bytes >= kRunsFromBytes;
 }
@@ -60,40 +65,14 @@ unsigned bloomery_version_of(const ScalableFilter& filter) {
 
 void encode_bloomery(FilterWriter& out, const ScalableFilter& filter) {
   const FilterParameters parameters = filter.parameters();
-  write_settings(out, filter);
-  if (const uint64_t features = features_of(parameters)) out.unsigned_number(features);
-  if (parameters.window.is_set()) {
-    for (const uint64_t number : encode_window(filter)) out.unsigned_number(number);
-  }
-  write_layers(out, filter, Cells::kNone);
-}
-
-void decode_bloomery(ModuleReader& in, FilterBuilder& builder, unsigned version) {
-  const uint64_t layer_count = read_settings(in, builder);
-  if (version >= kBloomeryVersionWithFeatures) read_features(in, builder, layer_count);
-  const Runs runs = version >= kBloomeryVersionWithRuns ? Runs::kOfBigArrays : Runs::kNone;
-  read_layers(in, builder, layer_count, {Cells::kNone, runs});
-}
-
-void write_settings(FilterWriter& out, const ScalableFilter& filter) {
-  const FilterParameters parameters = filter.parameters();
   out.unsigned_number(filter.layer_count());
   out.unsigned_number(parameters.expansion);
   out.real_number(parameters.error_rate);
   out.real_number(parameters.tightening_ratio);
-}
-
-uint64_t read_settings(ModuleReader& in, FilterBuilder& builder) {
-  SettingsClaim claim;
-  const uint64_t layer_count = in.unsigned_number();
-  claim.expansion = in.unsigned_number();
-  claim.error_rate = in.real_number();
-  claim.tightening_ratio = in.real_number();
-  if (!take_bloomery_settings(claim, builder.parameters)) builder.fail(kDamagedFilter);
-  return layer_count;
-}
-
-void write_layers(FilterWriter& out, const ScalableFilter& filter, Cells cells) {
+  if (const uint64_t features = features_of(parameters)) out.unsigned_number(features);
+  if (parameters.window.is_set()) {
+    for (const uint64_t number : encode_window(filter)) out.unsigned_number(number);
+  }
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     const LayerClaim layer = claim_of(filter, i);
     out.unsigned_number(layer.capacity);
@@ -102,16 +81,21 @@ void write_layers(FilterWriter& out, const ScalableFilter& filter, Cells cells) 
     out.unsigned_number(layer.bit_count);
     out.unsigned_number(layer.hash_count);
     out.unsigned_number(layer.lines_per_lookup);
-    if (cells == Cells::kOfEachLayer) out.unsigned_number(layer.cell_bits);
-    if (has_runs(layer)) {
-      out.runs(filter, i);
-    } else {
-      out.array(filter, i);
-    }
+    if (has_cells(parameters)) out.unsigned_number(layer.cell_bits);
+    has_runs(layer) ? out.runs(filter, i) : out.array(filter, i);
   }
 }
 
-void read_layers(ModuleReader& in, FilterBuilder& builder, uint64_t layer_count, LayerForm form) {
+void decode_bloomery(ModuleReader& in, FilterBuilder& builder, unsigned version) {
+  SettingsClaim claim;
+  const uint64_t layer_count = in.unsigned_number();
+  claim.expansion = in.unsigned_number();
+  claim.error_rate = in.real_number();
+  claim.tightening_ratio = in.real_number();
+  if (!take_bloomery_settings(claim, builder.parameters)) builder.fail(kDamagedFilter);
+  const bool is_deletable = has_cells(builder.parameters);
+  const bool may_have_runs = is_deletable || version >= kBloomeryVersionWithRuns;
+  if (version >= kBloomeryVersionWithFeatures) read_features(in, builder, layer_count);
   for (uint64_t i = 0; i < layer_count && in.ok() && builder.ok(); ++i) {
     LayerClaim layer;
     layer.capacity = in.unsigned_number();
@@ -120,9 +104,9 @@ void read_layers(ModuleReader& in, FilterBuilder& builder, uint64_t layer_count,
     layer.bit_count = in.unsigned_number();
     layer.hash_count = in.unsigned_number();
     layer.lines_per_lookup = in.unsigned_number();
-    if (form.cells == Cells::kOfEachLayer) layer.cell_bits = in.unsigned_number();
+    if (is_deletable) layer.cell_bits = in.unsigned_number();
     layer.array_bytes = whole_bytes(layer.bit_count);
-    if (form.runs == Runs::kOfBigArrays && has_runs(layer)) {
+    if (may_have_runs && has_runs(layer)) {
       if (in.ok()) builder.add_layer_of_runs(layer, in);
       continue;
     }
@@ -147,7 +131,12 @@ bool take_bloomery_settings(const SettingsClaim& claim, FilterParameters& parame
 // the model that computes the planned count. ScalableFilter::assemble() validates the geometry
 // itself.
 std::optional<Geometry> accept_bloomery(LayerClaim& claim, FilterParameters& parameters,
-                                        std::span<const LayerParts> /*earlier*/) {
+                                        std::span<const LayerParts> earlier) {
+  if (core::bloom::layout_row(parameters.layout).takes_region_bits) {
+    if (claim.cell_bits > core::bloom::kMaxRegionBits) return std::nullopt;
+    if (earlier.empty()) parameters.region_bits = static_cast<uint8_t>(claim.cell_bits);
+    if (claim.cell_bits != parameters.region_bits) return std::nullopt;
+  }
   const auto expected = core::bloom::with_layout(parameters.layout, [&]<class Layout>() {
     return Layout::plan(parameters, claim.capacity, claim.error_rate);
   });
@@ -165,6 +154,16 @@ std::optional<Geometry> accept_bloomery(LayerClaim& claim, FilterParameters& par
   geometry.lines_per_lookup = static_cast<uint8_t>(claim.lines_per_lookup);
   geometry.cell_bits = static_cast<uint16_t>(claim.cell_bits);
   return geometry;
+}
+
+bool is_sound_deletable(const ScalableFilter& filter, size_t index) {
+  return core::bloom::with_layout(filter.layout(), [&]<class Layout>() {
+    if constexpr (core::bloom::DeletableLayout<Layout>) {
+      const core::bloom::LayerInfo layer = filter.layer_info(index);
+      return Layout::is_sound(filter.layer_bits(index), layer.geometry, layer.item_count);
+    }
+    return true;
+  });
 }
 
 }  // namespace persistence

@@ -7,7 +7,6 @@
 
 #include "core/bloom/layouts.h"
 #include "persistence/filters/bloomery_codec.h"
-#include "persistence/filters/deletable_codec.h"
 #include "persistence/filters/redisbloom_codec.h"
 #include "persistence/filters/valkeybloom_codec.h"
 
@@ -16,27 +15,32 @@ namespace {
 
 using core::bloom::LayoutId;
 
+// Returns the row of one of Bloomery's own layouts.
+constexpr LayoutCodec own_row(const core::bloom::LayoutRow& layout, std::string_view module,
+                              uint64_t chunk_option) {
+  LayoutCodec row{.layout = layout.id,
+                  .module = module,
+                  .version_min = kBloomeryVersion,
+                  .version_max = kBloomeryVersionWithFeatures,
+                  .version_of = bloomery_version_of,
+                  .encode = encode_bloomery,
+                  .decode = decode_bloomery,
+                  .chunk_option = chunk_option,
+                  .take_settings = take_bloomery_settings,
+                  .accept = accept_bloomery};
+  if (layout.clears_bits) {
+    row.version_min = row.version_max = kDeletableVersion;
+    row.version_of = nullptr;
+    row.is_sound = is_sound_deletable;
+  }
+  return row;
+}
+
 constexpr LayoutCodec kRows[] = {
-    {.layout = core::bloom::NativeLayout::kId,
-     .module = "bloomery-",
-     .version_min = kBloomeryVersion,
-     .version_max = kBloomeryVersionWithFeatures,
-     .version_of = bloomery_version_of,
-     .encode = encode_bloomery,
-     .decode = decode_bloomery,
-     .chunk_option = 16,
-     .take_settings = take_bloomery_settings,
-     .accept = accept_bloomery},
-    {.layout = core::bloom::LaneLayout::kId,
-     .module = "bloomeryL",
-     .version_min = kBloomeryVersion,
-     .version_max = kBloomeryVersionWithFeatures,
-     .version_of = bloomery_version_of,
-     .encode = encode_bloomery,
-     .decode = decode_bloomery,
-     .chunk_option = 256,
-     .take_settings = take_bloomery_settings,
-     .accept = accept_bloomery},
+    own_row(core::bloom::NativeLayout::kRow, "bloomery-", 16),
+    own_row(core::bloom::LaneLayout::kRow, "bloomeryL", 256),
+    own_row(core::bloom::FingerprintLayout::kRow, "bloomeryF", 64),
+    own_row(core::bloom::RegionLayout::kRow, "bloomeryR", 128),
     {.layout = core::bloom::RedisBloomLayout::kId,
      .module = "MBbloom--",
      .version_max = 4,
@@ -55,26 +59,6 @@ constexpr LayoutCodec kRows[] = {
      .take_settings = take_valkeybloom_settings,
      .accept = accept_valkeybloom,
      .has_load_form = true},
-    {.layout = core::bloom::kDeletableLayout,
-     .module = "bloomeryF",
-     .version_min = kDeletableVersion,
-     .version_max = kDeletableVersion,
-     .encode = encode_deletable,
-     .decode = decode_deletable,
-     .chunk_option = 64,
-     .take_settings = take_bloomery_settings,
-     .accept = accept_deletable,
-     .is_sound = is_sound_deletable},
-    {.layout = core::bloom::kRegionLayout,
-     .module = "bloomeryR",
-     .version_min = kDeletableVersion,
-     .version_max = kDeletableVersion,
-     .encode = encode_deletable,
-     .decode = decode_deletable,
-     .chunk_option = 128,
-     .take_settings = take_bloomery_settings,
-     .accept = accept_deletable,
-     .is_sound = is_sound_deletable},
 };
 
 constexpr bool has_one_row(LayoutId layout) {

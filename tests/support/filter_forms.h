@@ -86,8 +86,7 @@ inline std::string load_payload_of(const ScalableFilter& filter) {
 
 // True if big arrays of the layout are stored without their zeros.
 inline bool is_stored_as_runs(core::bloom::LayoutId layout) {
-  return persistence::layout_codec(layout).encode == persistence::encode_bloomery ||
-         core::bloom::layout_row(layout).clears_bits;
+  return persistence::layout_codec(layout).encode == persistence::encode_bloomery;
 }
 
 inline void expect_equal(const ScalableFilter& a, const ScalableFilter& b) {

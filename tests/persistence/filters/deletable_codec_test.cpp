@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "persistence/filters/deletable_codec.h"
+#include "persistence/filters/bloomery_codec.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
