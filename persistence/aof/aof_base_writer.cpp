@@ -14,7 +14,7 @@
 #include "persistence/filters/bit_array_codec.h"
 #include "persistence/filters/filter_chunks.h"
 #include "persistence/filters/layout_codec.h"
-#include "persistence/filters/valkeybloom_blob.h"
+#include "persistence/filters/valkeybloom_codec.h"
 #include "persistence/journal.h"
 
 namespace persistence {

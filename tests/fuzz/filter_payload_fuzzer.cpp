@@ -14,7 +14,7 @@
 #include "core/bloom/layouts.h"
 #include "persistence/filters/filter_chunks.h"
 #include "persistence/filters/filter_codec.h"
-#include "persistence/filters/valkeybloom_blob.h"
+#include "persistence/filters/valkeybloom_codec.h"
 #include "tests/support/load_payload.h"
 
 namespace {

@@ -18,7 +18,7 @@
 #include "persistence/filters/filter_chunks.h"
 #include "persistence/filters/filter_codec.h"
 #include "persistence/filters/layout_codec.h"
-#include "persistence/filters/valkeybloom_blob.h"
+#include "persistence/filters/valkeybloom_codec.h"
 #include "persistence/rdb/dump_payload.h"
 #include "tests/support/budget.h"
 #include "tests/support/filters.h"

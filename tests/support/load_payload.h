@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "persistence/filters/valkeybloom_blob.h"
+#include "persistence/filters/valkeybloom_codec.h"
 
 namespace persistence {
 

@@ -12,7 +12,7 @@
 #include "core/bloom/redisbloom_layout.h"
 #include "core/bloom/valkeybloom_layout.h"
 #include "persistence/filters/filter_chunks.h"
-#include "persistence/filters/valkeybloom_blob.h"
+#include "persistence/filters/valkeybloom_codec.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_journal.h"
 #include "server/commands/bloom/bloom_memory.h"

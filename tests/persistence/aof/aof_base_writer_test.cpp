@@ -6,7 +6,7 @@
 #include "core/keyspace/keyspace.h"
 #include "persistence/aof/aof_reader.h"
 #include "persistence/filters/filter_chunks.h"
-#include "persistence/filters/valkeybloom_blob.h"
+#include "persistence/filters/valkeybloom_codec.h"
 #include "tests/support/filters.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/upsert.h"

@@ -12,7 +12,7 @@
 #include "persistence/bytes/crc64.h"
 #include "persistence/filters/filter_chunks.h"
 #include "persistence/filters/filter_codec.h"
-#include "persistence/filters/valkeybloom_blob.h"
+#include "persistence/filters/valkeybloom_codec.h"
 #include "persistence/rdb/dump_payload.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "tests/support/filter_forms.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "persistence/filters/valkeybloom_blob.h"
+#include "persistence/filters/valkeybloom_codec.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

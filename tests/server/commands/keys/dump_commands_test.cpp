@@ -4,7 +4,7 @@
 
 #include "persistence/bytes/byte_codec.h"
 #include "persistence/bytes/crc64.h"
-#include "persistence/filters/valkeybloom_blob.h"
+#include "persistence/filters/valkeybloom_codec.h"
 #include "persistence/rdb/dump_payload.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_chunk_commands.h"
