@@ -57,12 +57,10 @@ std::optional<Geometry> FingerprintLayout::size(uint64_t capacity, double error_
   if (capacity > kMaxLayerCapacity || error_rate < kMinErrorRate) return std::nullopt;
   const auto model = solve_bucket_model(capacity, error_rate);
   if (!model || model->line_count > double(BitArray::kMaxBits / kLineBits)) return std::nullopt;
-  Geometry geometry;
-  geometry.bit_count = static_cast<uint64_t>(model->line_count) * kLineBits;
-  geometry.hash_count = static_cast<uint16_t>(model->slots_per_bucket);
-  geometry.lines_per_lookup = 2;
-  geometry.cell_bits = static_cast<uint16_t>(model->fingerprint_bits);
-  return geometry;
+  return Geometry{.bit_count = static_cast<uint64_t>(model->line_count) * kLineBits,
+                  .hash_count = static_cast<uint16_t>(model->slots_per_bucket),
+                  .lines_per_lookup = 2,
+                  .cell_bits = static_cast<uint16_t>(model->fingerprint_bits)};
 }
 
 double FingerprintLayout::layer_error_rate(const FilterParameters& parameters, uint32_t index) {

@@ -58,15 +58,8 @@ struct FingerprintLayout {
   // Returns the error rate that the native layout would give to layer `index`; 0 if this rate is
   // below kMinErrorRate.
   static double layer_error_rate(const FilterParameters& parameters, uint32_t index);
-  static double next_error_rate(const FilterParameters& parameters, uint32_t index,
-                                double /*last_rate*/) {
-    return layer_error_rate(parameters, index);
-  }
   static bool is_valid(const Geometry& geometry);
   static double predicted_error(const Geometry& geometry, uint64_t item_count);
-  static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
-    return NativeLayout::accounted_bytes(layer_count, bits_bytes);
-  }
   // Number of slots of the whole table.
   static uint64_t slot_count(const Geometry& geometry);
 

@@ -42,15 +42,8 @@ struct LaneLayout {
                                        double error_rate);
   // Error rate of a layer. The sum over all layers is at most the requested error rate.
   static double layer_error_rate(const FilterParameters& parameters, uint32_t index);
-  static double next_error_rate(const FilterParameters& parameters, uint32_t index,
-                                double /*last_rate*/) {
-    return layer_error_rate(parameters, index);
-  }
   static bool is_valid(const Geometry& geometry);
   static double predicted_error(const Geometry& geometry, uint64_t item_count);
-  static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
-    return NativeLayout::accounted_bytes(layer_count, bits_bytes);
-  }
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
     prefetch_lines(words, LaneWalk(hash, geometry), geometry.lines_per_lookup);

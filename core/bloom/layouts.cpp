@@ -23,6 +23,15 @@ constexpr std::array<const LayoutRow*, kLayoutIdsMax> rows_by_id() {
   return rows;
 }
 
+// Returns function.template operator()<Layout>() for a layout with deletion, nullopt for any other.
+template <class Value, class Function>
+std::optional<Value> with_deletable(LayoutId layout, Function&& function) {
+  return with_layout(layout, [&]<class Layout>() -> std::optional<Value> {
+    if constexpr (DeletableLayout<Layout>) return function.template operator()<Layout>();
+    return std::nullopt;
+  });
+}
+
 }  // namespace
 
 constinit const std::array<const LayoutRow*, kLayoutIdsMax> kLayoutRowsById = rows_by_id();
@@ -44,36 +53,26 @@ std::string layout_names(std::string_view separator, std::string_view last_separ
 
 std::optional<ArrayFigures> array_figures(LayoutId layout, const ArrayView& array,
                                           uint64_t item_count) {
-  return with_layout(layout, [&]<class Layout>() -> std::optional<ArrayFigures> {
-    if constexpr (DeletableLayout<Layout>) {
-      const auto& [words, geometry] = array;
-      return ArrayFigures{Layout::fill_now(words, geometry, item_count),
-                          Layout::items_now(words, geometry, item_count),
-                          Layout::error_now(words, geometry, item_count),
-                          Layout::residue_now(words, geometry, item_count)};
-    }
-    return std::nullopt;
+  return with_deletable<ArrayFigures>(layout, [&]<class Layout>() -> ArrayFigures {
+    const auto& [words, geometry] = array;
+    return {Layout::fill_now(words, geometry, item_count),
+            Layout::items_now(words, geometry, item_count),
+            Layout::error_now(words, geometry, item_count),
+            Layout::residue_now(words, geometry, item_count)};
   });
 }
 
 std::optional<double> array_fill_ratio(LayoutId layout, const ArrayView& array,
                                        uint64_t item_count) {
-  return with_layout(layout, [&]<class Layout>() -> std::optional<double> {
-    if constexpr (DeletableLayout<Layout>) {
-      return Layout::fill_now(array.words, array.geometry, item_count);
-    }
-    return std::nullopt;
+  return with_deletable<double>(layout, [&]<class Layout>() {
+    return Layout::fill_now(array.words, array.geometry, item_count);
   });
 }
 
 std::optional<double> predicted_residue(LayoutId layout, const Geometry& geometry,
                                         double item_count) {
-  return with_layout(layout, [&]<class Layout>() -> std::optional<double> {
-    if constexpr (DeletableLayout<Layout>) {
-      return Layout::predicted_residue(geometry, item_count);
-    }
-    return std::nullopt;
-  });
+  return with_deletable<double>(
+      layout, [&]<class Layout>() { return Layout::predicted_residue(geometry, item_count); });
 }
 
 }  // namespace core::bloom

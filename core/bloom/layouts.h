@@ -31,8 +31,9 @@
 
 namespace core::bloom {
 
-// The members that every layout must have. `count` is a number of items, layers or bytes. `rate` is
-// an error rate.
+// The members that every layout must have. `count` is a number of items. `rate` is an error rate. A
+// foreign layout must also have accounted_bytes(), which returns the accounted memory of a filter.
+// Its arguments are the number of layers and the bytes of all arrays.
 template <class Layout>
 concept AnyLayout = requires(const FilterParameters& parameters, const Geometry& geometry,
                              const HashSettings& settings, std::string_view item, ItemHash hash,
@@ -43,16 +44,13 @@ concept AnyLayout = requires(const FilterParameters& parameters, const Geometry&
   { Layout::hash(item, settings) } -> std::same_as<ItemHash>;
   // Plans a layer of `count` items; nullopt if no array of an addressable size keeps the rate.
   { Layout::plan(parameters, count, rate) } -> std::same_as<std::optional<LayerPlan>>;
-  // layer_error_rate() is the error rate of layer `index` of a growing filter. next_error_rate() is
-  // the error rate of the layer after a layer with the error rate `rate`.
+  // The error rate of layer `index` of a growing filter. A layout may also have
+  // next_error_rate(rate): the error rate of the layer after a layer with the error rate `rate`. It
+  // then replaces layer_error_rate() when a filter grows.
   { Layout::layer_error_rate(parameters, index) } -> std::same_as<double>;
-  { Layout::next_error_rate(parameters, index, rate) } -> std::same_as<double>;
   // True if a layer of this layout can have this geometry.
   { Layout::is_valid(geometry) } -> std::same_as<bool>;
   { Layout::predicted_error(geometry, count) } -> std::same_as<double>;
-  // Returns the accounted memory of a filter. The arguments are the number of layers and the bytes
-  // of all arrays.
-  { Layout::accounted_bytes(count, count) } -> std::same_as<uint64_t>;
   Layout::prefetch(words, geometry, hash);
   { Layout::check(words, geometry, hash) } -> std::same_as<bool>;
   Layout::check_group(arrays, hashes, found);

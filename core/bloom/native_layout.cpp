@@ -36,11 +36,10 @@ double share_of(uint64_t capacity, uint32_t index) {
 
 std::optional<Geometry> geometry_of(const std::optional<LineModel>& model) {
   if (!model || model->line_count > double(BitArray::kMaxBits / kLineBits)) return std::nullopt;
-  Geometry geometry;
-  geometry.bit_count = static_cast<uint64_t>(model->line_count) * kLineBits;
-  geometry.hash_count = static_cast<uint16_t>(model->lines_per_lookup * model->bits_per_line);
-  geometry.lines_per_lookup = static_cast<uint8_t>(model->lines_per_lookup);
-  return geometry;
+  const unsigned hash_count = model->lines_per_lookup * model->bits_per_line;
+  return Geometry{.bit_count = static_cast<uint64_t>(model->line_count) * kLineBits,
+                  .hash_count = static_cast<uint16_t>(hash_count),
+                  .lines_per_lookup = static_cast<uint8_t>(model->lines_per_lookup)};
 }
 
 std::optional<Geometry> NativeLayout::size(uint64_t capacity, double error_rate) {

@@ -80,16 +80,8 @@ struct NativeLayout {
   }
   // Error rate of a layer. The sum over all layers is at most the requested error rate.
   static double layer_error_rate(const FilterParameters& parameters, uint32_t index);
-  static double next_error_rate(const FilterParameters& parameters, uint32_t index,
-                                double /*last_rate*/) {
-    return layer_error_rate(parameters, index);
-  }
   static bool is_valid(const Geometry& geometry);
   static double predicted_error(const Geometry& geometry, uint64_t item_count);
-  static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
-    const uint64_t filter_bytes = kFilterBytes + bits_bytes;
-    return layer_count <= 1 ? filter_bytes : filter_bytes + kChainBytes + kLayerBytes * layer_count;
-  }
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
     prefetch_lines(words, LineWalk(hash, geometry), geometry.lines_per_lookup);

@@ -73,14 +73,23 @@ std::optional<LayerPlan> plan_next_layer(const FilterParameters& parameters, uin
   constexpr uint64_t kMaxCapacity = std::numeric_limits<int64_t>::max();
   if (last.capacity > kMaxCapacity / parameters.expansion) return std::nullopt;
   const double error_rate = with_layout(parameters.layout, [&]<class Layout>() {
-    return Layout::next_error_rate(parameters, index, last.error_rate);
+    if constexpr (requires { Layout::next_error_rate(last.error_rate); }) {
+      return Layout::next_error_rate(last.error_rate);
+    } else {
+      return Layout::layer_error_rate(parameters, index);
+    }
   });
   return plan_layer(parameters, last.capacity * parameters.expansion, error_rate);
 }
 
 uint64_t accounted_bytes(LayoutId layout, uint64_t layer_count, uint64_t bits_bytes) {
-  return with_layout(
-      layout, [&]<class Layout>() { return Layout::accounted_bytes(layer_count, bits_bytes); });
+  return with_layout(layout, [&]<class Layout>() {
+    if constexpr (Layout::kRow.is_foreign) {
+      return Layout::accounted_bytes(layer_count, bits_bytes);
+    }
+    const uint64_t filter_bytes = kFilterBytes + bits_bytes;
+    return layer_count <= 1 ? filter_bytes : filter_bytes + kChainBytes + kLayerBytes * layer_count;
+  });
 }
 
 FilterParameters without_unused(FilterParameters parameters) {

@@ -48,10 +48,8 @@ std::optional<Geometry> RedisBloomLayout::size_with(uint64_t capacity, double pe
   const auto hash_count = hash_count_for(per_item);
   const double bits = std::max(1.0, std::trunc(static_cast<double>(capacity) * per_item));
   if (!hash_count || !(bits < static_cast<double>(BitArray::kMaxBits))) return std::nullopt;
-  Geometry geometry;
-  geometry.bit_count = (static_cast<uint64_t>(bits) + 63) / 64 * 64;
-  geometry.hash_count = *hash_count;
-  return geometry;
+  return Geometry{.bit_count = (static_cast<uint64_t>(bits) + 63) / 64 * 64,
+                  .hash_count = *hash_count};
 }
 
 std::optional<LayerPlan> RedisBloomLayout::size_rounded(uint64_t capacity, double error_rate) {

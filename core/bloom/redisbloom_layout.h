@@ -56,10 +56,7 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
   }
   // Like RedisBloom, gives the next layer half the error rate of the last layer, whichever server
   // created the last layer.
-  static double next_error_rate(const FilterParameters& /*parameters*/, uint32_t /*index*/,
-                                double last_rate) {
-    return last_rate * kRow.own_tightening;
-  }
+  static double next_error_rate(double last_rate) { return last_rate * kRow.own_tightening; }
   // Returns the memory of a filter, computed by RedisBloom's formula.
   static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
     return 32 + 64 * layer_count + bits_bytes;

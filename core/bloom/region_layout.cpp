@@ -284,15 +284,11 @@ std::optional<Geometry> RegionLayout::size(uint64_t capacity, double error_rate,
     return std::nullopt;
   }
   const double rate = std::max(error_rate, NativeLayout::kMinErrorRate);
-  const auto model = solve_line_model(capacity, rate, {.line_bits = kItemBits[region_bits]});
-  if (!model || model->line_count > double(BitArray::kMaxBits / kLineBits - 1)) {
-    return std::nullopt;
-  }
-  Geometry geometry;
-  geometry.bit_count = static_cast<uint64_t>(model->line_count) * kLineBits + kCountBits;
-  geometry.hash_count = static_cast<uint16_t>(model->lines_per_lookup * model->bits_per_line);
-  geometry.lines_per_lookup = static_cast<uint8_t>(model->lines_per_lookup);
-  geometry.cell_bits = static_cast<uint16_t>(region_bits);
+  auto geometry =
+      geometry_of(solve_line_model(capacity, rate, {.line_bits = kItemBits[region_bits]}));
+  if (!geometry || geometry->bit_count > BitArray::kMaxBits - kLineBits) return std::nullopt;
+  geometry->bit_count += kCountBits;
+  geometry->cell_bits = static_cast<uint16_t>(region_bits);
   return geometry;
 }
 

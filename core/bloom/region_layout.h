@@ -62,16 +62,9 @@ struct RegionLayout {
   static double layer_error_rate(const FilterParameters& parameters, uint32_t index) {
     return NativeLayout::layer_error_rate(parameters, index);
   }
-  static double next_error_rate(const FilterParameters& parameters, uint32_t index,
-                                double /*last_rate*/) {
-    return layer_error_rate(parameters, index);
-  }
   static bool is_valid(const Geometry& geometry);
   // Returns the predicted error rate of a layer from which no item was removed.
   static double predicted_error(const Geometry& geometry, uint64_t item_count);
-  static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
-    return NativeLayout::accounted_bytes(layer_count, bits_bytes);
-  }
   // Predicts the probability that a given item cannot be removed, if no item was removed before.
   // After removals the probability is higher, because removals do not clear flags.
   static double predicted_residue(const Geometry& geometry, double item_count);

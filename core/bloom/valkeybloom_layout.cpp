@@ -30,13 +30,12 @@ double exact_bytes(uint64_t capacity, double error_rate) {
 // Computes the geometry without a logarithm, so that each machine gives the same result.
 std::optional<Geometry> geometry_of(uint64_t capacity, double bytes) {
   if (!(bytes >= 1 && bytes < static_cast<double>(BitArray::kMaxBits / 8))) return std::nullopt;
-  Geometry geometry;
-  geometry.bit_count = static_cast<uint64_t>(bytes) * 8;
+  const uint64_t bit_count = static_cast<uint64_t>(bytes) * 8;
   const double hashes =
-      std::round(static_cast<double>(geometry.bit_count) / static_cast<double>(capacity) * kLn2);
+      std::round(static_cast<double>(bit_count) / static_cast<double>(capacity) * kLn2);
   if (!(hashes <= std::numeric_limits<uint16_t>::max())) return std::nullopt;
-  geometry.hash_count = static_cast<uint16_t>(std::max(1.0, hashes));
-  return geometry;
+  return Geometry{.bit_count = bit_count,
+                  .hash_count = static_cast<uint16_t>(std::max(1.0, hashes))};
 }
 
 }  // namespace

@@ -57,10 +57,6 @@ struct ValkeyBloomLayout : DoubleHashing<ValkeyBloomProbes> {
     return LayerPlan::of(capacity, error_rate, size(capacity, error_rate));
   }
   static double layer_error_rate(const FilterParameters& parameters, uint32_t index);
-  static double next_error_rate(const FilterParameters& parameters, uint32_t index,
-                                double /*last_rate*/) {
-    return layer_error_rate(parameters, index);
-  }
   // Returns the memory of a filter, computed by the formula of the module valkey-bloom.
   static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
     const uint64_t slots = layer_count <= 1 ? 1 : std::max<uint64_t>(4, std::bit_ceil(layer_count));

@@ -148,12 +148,10 @@ std::optional<Geometry> accept_bloomery(LayerClaim& claim, FilterParameters& par
   if (claim.hash_count > kMaxHashCount || claim.lines_per_lookup > 255) return std::nullopt;
   if (claim.cell_bits > std::numeric_limits<uint16_t>::max()) return std::nullopt;
   if (claim.array_bytes != whole_bytes(claim.bit_count)) return std::nullopt;
-  Geometry geometry;
-  geometry.bit_count = claim.bit_count;
-  geometry.hash_count = static_cast<uint16_t>(claim.hash_count);
-  geometry.lines_per_lookup = static_cast<uint8_t>(claim.lines_per_lookup);
-  geometry.cell_bits = static_cast<uint16_t>(claim.cell_bits);
-  return geometry;
+  return Geometry{.bit_count = claim.bit_count,
+                  .hash_count = static_cast<uint16_t>(claim.hash_count),
+                  .lines_per_lookup = static_cast<uint8_t>(claim.lines_per_lookup),
+                  .cell_bits = static_cast<uint16_t>(claim.cell_bits)};
 }
 
 bool is_sound_deletable(const ScalableFilter& filter, size_t index) {
