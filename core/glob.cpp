@@ -11,33 +11,19 @@
 namespace core {
 namespace {
 
-using ByteSet = std::array<uint64_t, 4>;
+using ByteSet = std::bitset<256>;
 
 constexpr char to_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-bool has(const ByteSet& set, char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return (set[byte / 64] >> (byte % 64) & 1) != 0;
+constexpr unsigned byte_of(char c) {
+  return static_cast<unsigned char>(c);
 }
 
-void insert(ByteSet& set, char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  set[byte / 64] |= uint64_t{1} << (byte % 64);
-}
-
-// Returns the bits of a word that lie below `end`. `begin` is the index of the word's first bit.
-uint64_t bits_below(unsigned end, unsigned begin) {
-  if (end <= begin) return 0;
-  return end - begin >= 64 ? ~uint64_t{0} : (uint64_t{1} << (end - begin)) - 1;
-}
-
-// REQUIRES: first <= last, as unsigned bytes.
+// REQUIRES: first <= last.
 void insert_bytes(ByteSet& set, unsigned first, unsigned last) {
-  for (unsigned word = 0; word < set.size(); ++word) {
-    set[word] |= bits_below(last + 1, word * 64) & ~bits_below(first, word * 64);
-  }
+  set |= ~ByteSet() >> (255 - (last - first)) << first;
 }
 
 // Compares bytes as signed characters, like Redis, so that a range matches the same bytes as in
@@ -46,12 +32,11 @@ void insert_range(ByteSet& set, char first, char last) {
   const auto low = static_cast<signed char>(first);
   const auto high = static_cast<signed char>(last);
   if (low > high) return;
-  const auto byte = [](signed char c) { return static_cast<unsigned>(static_cast<uint8_t>(c)); };
   if (low < 0 && high >= 0) {
-    insert_bytes(set, byte(low), 255);
-    insert_bytes(set, 0, byte(high));
+    insert_bytes(set, byte_of(first), 255);
+    insert_bytes(set, 0, byte_of(last));
   } else {
-    insert_bytes(set, byte(low), byte(high));
+    insert_bytes(set, byte_of(first), byte_of(last));
   }
 }
 
@@ -61,17 +46,117 @@ class GlobCompiler {
  public:
   GlobCompiler(Glob& glob, std::string_view pattern) : glob_(glob), pattern_(pattern) {}
 
-  void compile();
+  void compile() {
+    while (!is_at_end() && !glob_.is_impossible_) {
+      if (!is_at('*')) {
+        add(take_element());
+        continue;
+      }
+      end_run(false);
+      glob_.has_star_ = true;
+      while (is_at('*')) ++at_;
+    }
+    end_run(true);
+  }
 
  private:
   bool is_at_end() const { return at_ == pattern_.size(); }
   bool is_at(char c) const { return at_ < pattern_.size() && pattern_[at_] == c; }
   char fold(char c) const { return glob_.ignores_case_ ? to_lower(c) : c; }
-  Glob::Element take_element();
-  Glob::Element take_set();
-  void take_member(ByteSet& exact, ByteSet& folded);
-  void add(Glob::Element element);
-  void end_run(bool is_last);
+
+  // Consumes one member of a set: an escaped character (never folded), a range, or a character. The
+  // bounds of a range are put in order before their case is folded.
+  void take_member(ByteSet& exact, ByteSet& folded) {
+    const size_t left = pattern_.size() - at_;
+    const char* member = pattern_.data() + at_;
+    if (left >= 2 && member[0] == '\\') {
+      exact.set(byte_of(member[1]));
+      at_ += 2;
+    } else if (left >= 3 && member[1] == '-') {
+      char first = member[0];
+      char last = member[2];
+      if (static_cast<signed char>(first) > static_cast<signed char>(last)) std::swap(first, last);
+      insert_range(folded, fold(first), fold(last));
+      at_ += 3;
+    } else {
+      folded.set(byte_of(fold(member[0])));
+      ++at_;
+    }
+  }
+
+  // Consumes a whole set. A set without a closing ']' extends to the end of the pattern.
+  Glob::Element take_set() {
+    ++at_;
+    const bool is_negated = is_at('^');
+    if (is_negated) ++at_;
+    ByteSet exact;
+    ByteSet folded;
+    while (!is_at_end() && !is_at(']')) take_member(exact, folded);
+    if (!is_at_end()) ++at_;
+    if (glob_.ignores_case_) {
+      // An upper-case letter is a member if its lower-case letter is one, as if the text were
+      // folded to lower case before the lookup.
+      for (char c = 'A'; c <= 'Z'; ++c) folded[byte_of(c)] = folded[byte_of(to_lower(c))];
+    }
+    exact |= folded;
+    if (is_negated) exact.flip();
+    if (exact.none()) glob_.is_impossible_ = true;
+    if (exact.all()) return Glob::kAny;
+    glob_.sets_.push_back(exact);
+    return static_cast<Glob::Element>(Glob::kFirstSet + glob_.sets_.size() - 1);
+  }
+
+  // Consumes one element of the pattern. REQUIRES: the position is neither at the end of the
+  // pattern nor at a star.
+  Glob::Element take_element() {
+    if (is_at('[')) return take_set();
+    if (is_at('?')) {
+      ++at_;
+      return Glob::kAny;
+    }
+    // A backslash at the end of the pattern matches itself.
+    if (is_at('\\') && at_ + 1 < pattern_.size()) ++at_;
+    return byte_of(fold(pattern_[at_++]));
+  }
+
+  void add(Glob::Element element) {
+    ++glob_.size_min_;
+    const bool is_first = glob_.elements_.size() == run_begin_;
+    if (element == Glob::kAny && is_first && glob_.has_star_) {
+      ++gap_;
+    } else {
+      glob_.elements_.push_back(element);
+    }
+  }
+
+  // Ends the present run of elements, which began after the last star or at the start of the
+  // pattern. `is_last` means that no star follows the run.
+  void end_run(bool is_last) {
+    auto& elements = glob_.elements_;
+    Glob::Run run{.gap = gap_};
+    gap_ = 0;
+    while (!is_last && elements.size() > run_begin_ && elements.back() == Glob::kAny) {
+      elements.pop_back();
+      ++gap_;
+    }
+    const auto begin = elements.begin() + static_cast<std::ptrdiff_t>(run_begin_);
+    run.size = static_cast<uint32_t>(elements.end() - begin) & 0x7fff'ffff;
+    if (run.size == 0 && !is_last && glob_.has_star_) {
+      gap_ += run.gap;
+      return;
+    }
+    run.is_plain = static_cast<uint32_t>(
+        !glob_.ignores_case_ &&
+        std::all_of(begin, elements.end(), [](Glob::Element one) { return one < Glob::kAny; }));
+    if (run.is_plain != 0) {
+      for (auto one = begin; one != elements.end(); ++one) {
+        glob_.plain_ += static_cast<char>(static_cast<unsigned char>(*one));
+      }
+      elements.erase(begin, elements.end());
+    }
+    run_begin_ = elements.size();
+    glob_.runs_.push_back(run);
+  }
 
   Glob& glob_;
   std::string_view pattern_;
@@ -79,125 +164,6 @@ class GlobCompiler {
   size_t run_begin_ = 0;  // index in elements_ of the current run's first element
   uint32_t gap_ = 0;      // number of arbitrary characters before the current run
 };
-
-// Consumes one member of a set: an escaped character (never folded), a range, or a character. The
-// bounds of a range are put in order before their case is folded.
-void GlobCompiler::take_member(ByteSet& exact, ByteSet& folded) {
-  const size_t left = pattern_.size() - at_;
-  const char* member = pattern_.data() + at_;
-  if (left >= 2 && member[0] == '\\') {
-    at_ += 2;
-    return insert(exact, member[1]);
-  }
-  if (left >= 3 && member[1] == '-') {
-    at_ += 3;
-    char first = member[0];
-    char last = member[2];
-    if (static_cast<signed char>(first) > static_cast<signed char>(last)) std::swap(first, last);
-    return insert_range(folded, fold(first), fold(last));
-  }
-  ++at_;
-  insert(folded, fold(member[0]));
-}
-
-// Consumes a whole set. A set without a closing ']' extends to the end of the pattern.
-Glob::Element GlobCompiler::take_set() {
-  ++at_;
-  const bool is_negated = is_at('^');
-  if (is_negated) ++at_;
-  ByteSet exact{};
-  ByteSet folded{};
-  while (!is_at_end() && !is_at(']')) take_member(exact, folded);
-  if (!is_at_end()) ++at_;
-  if (glob_.ignores_case_) {
-    // Folds upper-case letters, because the text is folded to lower case before the lookup.
-    ByteSet unfolded = folded;
-    insert_range(unfolded, 'A', 'Z');
-    for (char c = 'A'; c <= 'Z'; ++c) {
-      if (has(folded, to_lower(c))) continue;
-      const auto byte = static_cast<unsigned char>(c);
-      unfolded[byte / 64] &= ~(uint64_t{1} << (byte % 64));
-    }
-    folded = unfolded;
-  }
-  for (size_t word = 0; word < exact.size(); ++word) {
-    exact[word] |= folded[word];
-    if (is_negated) exact[word] = ~exact[word];
-  }
-  if (std::ranges::all_of(exact, [](uint64_t word) { return word == 0; })) {
-    glob_.is_impossible_ = true;
-  }
-  if (std::ranges::all_of(exact, [](uint64_t word) { return word == ~uint64_t{0}; })) {
-    return Glob::kAny;
-  }
-  glob_.sets_.push_back(exact);
-  return static_cast<Glob::Element>(Glob::kFirstSet + glob_.sets_.size() - 1);
-}
-
-// Consumes one element of the pattern. REQUIRES: the position is neither at the end of the pattern
-// nor at a star.
-Glob::Element GlobCompiler::take_element() {
-  if (is_at('[')) return take_set();
-  if (is_at('?')) {
-    ++at_;
-    return Glob::kAny;
-  }
-  // A backslash at the end of the pattern matches itself.
-  if (is_at('\\') && at_ + 1 < pattern_.size()) ++at_;
-  return static_cast<unsigned char>(fold(pattern_[at_++]));
-}
-
-void GlobCompiler::add(Glob::Element element) {
-  ++glob_.size_min_;
-  const bool is_first = glob_.elements_.size() == run_begin_;
-  if (element == Glob::kAny && is_first && glob_.has_star_) {
-    ++gap_;
-  } else {
-    glob_.elements_.push_back(element);
-  }
-}
-
-// Ends the present run of elements, which began after the last star or at the start of the pattern.
-// `is_last` means that no star follows the run.
-void GlobCompiler::end_run(bool is_last) {
-  auto& elements = glob_.elements_;
-  Glob::Run run{.gap = gap_};
-  gap_ = 0;
-  while (!is_last && elements.size() > run_begin_ && elements.back() == Glob::kAny) {
-    elements.pop_back();
-    ++gap_;
-  }
-  const auto begin = elements.begin() + static_cast<std::ptrdiff_t>(run_begin_);
-  run.size = static_cast<uint32_t>(elements.end() - begin) & 0x7fff'ffff;
-  if (run.size == 0 && !is_last && glob_.has_star_) {
-    gap_ += run.gap;
-    return;
-  }
-  run.is_plain = static_cast<uint32_t>(
-      !glob_.ignores_case_ &&
-      std::all_of(begin, elements.end(), [](Glob::Element one) { return one < Glob::kAny; }));
-  if (run.is_plain != 0) {
-    for (auto one = begin; one != elements.end(); ++one) {
-      glob_.plain_ += static_cast<char>(static_cast<unsigned char>(*one));
-    }
-    elements.erase(begin, elements.end());
-  }
-  run_begin_ = elements.size();
-  glob_.runs_.push_back(run);
-}
-
-void GlobCompiler::compile() {
-  while (!is_at_end() && !glob_.is_impossible_) {
-    if (!is_at('*')) {
-      add(take_element());
-      continue;
-    }
-    end_run(false);
-    glob_.has_star_ = true;
-    while (is_at('*')) ++at_;
-  }
-  end_run(true);
-}
 
 Glob::Glob(std::string_view pattern, LetterCase letter_case)
     : ignores_case_(letter_case == LetterCase::kIgnored) {
@@ -226,9 +192,9 @@ Glob::Glob(std::string_view pattern, LetterCase letter_case)
 
 bool Glob::takes(Element element, char c) const {
   if (element < kAny) {
-    return element == static_cast<unsigned char>(ignores_case_ ? to_lower(c) : c);
+    return element == byte_of(ignores_case_ ? to_lower(c) : c);
   }
-  return element == kAny || has(sets_[element - kFirstSet], c);
+  return element == kAny || sets_[element - kFirstSet][byte_of(c)];
 }
 
 // REQUIRES: `text` has at least run.size characters.
@@ -287,10 +253,6 @@ bool Glob::matches(std::string_view text) const {
     (run.is_plain != 0 ? place.plain : place.element) += run.size;
   }
   return false;
-}
-
-bool glob_matches(std::string_view pattern, std::string_view text, LetterCase letter_case) {
-  return Glob(pattern, letter_case).matches(text);
 }
 
 }  // namespace core

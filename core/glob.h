@@ -16,8 +16,8 @@
 // Source: edge cases measured on Redis 7.0.15.
 #pragma once
 
-#include <array>
 #include <bit>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -78,7 +78,7 @@ class Glob {
   friend class GlobCompiler;
 
   // A set of characters, as one bit per byte value.
-  using Set = std::array<uint64_t, 4>;
+  using Set = std::bitset<256>;
   // A byte, kAny, or kFirstSet plus the index of a set.
   using Element = uint32_t;
   static constexpr Element kAny = 256;
@@ -129,10 +129,5 @@ class Glob {
   std::vector<Element> elements_;
   std::vector<Set> sets_;
 };
-
-// Compiles the pattern and returns true if it matches the text. Used for a pattern that is needed
-// only once.
-bool glob_matches(std::string_view pattern, std::string_view text,
-                  LetterCase letter_case = LetterCase::kExact);
 
 }  // namespace core

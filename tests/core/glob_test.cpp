@@ -27,6 +27,11 @@ constexpr uint64_t kGlobSeed = 0x910b;
 constexpr double kPatienceMs = support::rounds(500.0, 20'000.0);
 constexpr size_t kLongText = 200'000;
 
+bool glob_matches(std::string_view pattern, std::string_view text,
+                  LetterCase letter_case = LetterCase::kExact) {
+  return Glob(pattern, letter_case).matches(text);
+}
+
 // Compiles and matches `pattern`. The test fails if that exceeds the time limit.
 bool matches_in_time(std::string_view pattern, std::string_view text,
                      LetterCase letter_case = LetterCase::kExact) {
