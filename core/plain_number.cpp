@@ -51,19 +51,9 @@ std::optional<int64_t> whole(double number) {
 }
 
 double thousands(char suffix) {
-  switch (suffix) {
-    case 'k':
-    case 'K':
-      return 1e3;
-    case 'm':
-    case 'M':
-      return 1e6;
-    case 'g':
-    case 'G':
-      return 1e9;
-    default:
-      return 0;
-  }
+  constexpr double kFactors[] = {1e3, 1e6, 1e9};
+  const size_t letter = std::string_view("kKmMgG").find(suffix);
+  return letter == std::string_view::npos ? 0 : kFactors[letter / 2];
 }
 
 std::string hint(std::string_view text, double number) {

@@ -14,24 +14,11 @@ void append_printable(std::string& out, char c) {
     out += c;
     return;
   }
-  switch (c) {
-    case '\n':
-      out += "\\n";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    case '\b':
-      out += "\\b";
-      return;
-    case '\a':
-      out += "\\a";
-      return;
-    default:
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+  const size_t letter = std::string_view("\n\r\t\b\a").find(c);
+  if (letter == std::string_view::npos) {
+    fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+  } else {
+    out += {'\\', "nrtba"[letter]};
   }
 }
 

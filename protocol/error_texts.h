@@ -7,6 +7,8 @@
 // Source: error texts of Redis 7.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
 
@@ -32,29 +34,18 @@ inline constexpr std::string_view kUnknownCommand = "ERR unknown command";
 
 // `arguments` holds the quoted arguments, each followed by a space.
 inline std::string unknown_command(std::string_view name, std::string_view arguments) {
-  return std::string(kUnknownCommand)
-      .append(" '")
-      .append(name)
-      .append("', with args beginning with: ")
-      .append(arguments);
+  return fmt::format("{} '{}', with args beginning with: {}", kUnknownCommand, name, arguments);
 }
 
 // `container` is the name of the command in upper case.
 inline std::string unknown_subcommand(std::string_view name, std::string_view container) {
-  return std::string("ERR unknown subcommand '")
-      .append(name)
-      .append("'. Try ")
-      .append(container)
-      .append(" HELP.");
+  return fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", name, container);
 }
 
 // The error of a subcommand that checks its number of arguments itself.
 inline std::string wrong_subcommand(std::string_view name, std::string_view container) {
-  return std::string("ERR unknown subcommand or wrong number of arguments for '")
-      .append(name)
-      .append("'. Try ")
-      .append(container)
-      .append(" HELP.");
+  return fmt::format("ERR unknown subcommand or wrong number of arguments for '{}'. Try {} HELP.",
+                     name, container);
 }
 
 inline std::string protocol_error(std::string_view reason) {

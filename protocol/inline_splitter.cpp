@@ -21,20 +21,8 @@ int hex_digit(char c) {
 }
 
 char unescaped(char c) {
-  switch (c) {
-    case 'n':
-      return '\n';
-    case 'r':
-      return '\r';
-    case 't':
-      return '\t';
-    case 'b':
-      return '\b';
-    case 'a':
-      return '\a';
-    default:
-      return c;
-  }
+  const size_t letter = std::string_view("nrtba").find(c);
+  return letter == std::string_view::npos ? c : "\n\r\t\b\a"[letter];
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "core/number.h"
@@ -17,42 +16,9 @@ using Type = Reply::Type;
 constexpr size_t kLineEndSize = 2;
 constexpr size_t kVerbatimPrefixSize = 4;  // size of a prefix such as "txt:"
 
-std::optional<Type> type_of(char mark) {
-  switch (mark) {
-    case '+':
-      return Type::kSimple;
-    case '-':
-      return Type::kError;
-    case ':':
-      return Type::kInteger;
-    case '$':
-      return Type::kBulk;
-    case '*':
-      return Type::kArray;
-    case '_':
-      return Type::kNull;
-    case '#':
-      return Type::kBoolean;
-    case ',':
-      return Type::kDouble;
-    case '(':
-      return Type::kBigNumber;
-    case '!':
-      return Type::kBulkError;
-    case '=':
-      return Type::kVerbatim;
-    case '%':
-      return Type::kMap;
-    case '~':
-      return Type::kSet;
-    case '>':
-      return Type::kPush;
-    case '|':
-      return Type::kAttribute;
-    default:
-      return std::nullopt;
-  }
-}
+// The first bytes of replies, in the order of Reply::Type.
+constexpr std::string_view kMarks = "_+-:$*#,(!=%~>|";
+static_assert(kMarks.size() == static_cast<size_t>(Type::kAttribute) + 1);
 
 bool is_bulk(Type type) {
   return type == Type::kBulk || type == Type::kBulkError || type == Type::kVerbatim;
@@ -93,8 +59,9 @@ ReplyParser::Status ReplyParser::parse(std::string_view buffered) {
 // Reads a scalar or the header of an aggregate.
 ReplyParser::Step ReplyParser::read_one(std::string_view rest) {
   if (rest.empty()) return Step::kNeedMore;
-  const auto type = type_of(rest.front());
-  if (!type) return fail("unknown reply type");
+  const size_t mark = kMarks.find(rest.front());
+  if (mark == std::string_view::npos) return fail("unknown reply type");
+  const auto type = static_cast<Type>(mark);
   const size_t line_end = rest.find('\r', searched_);
   searched_ = std::min(line_end, rest.size());
   if (searched_ > limits_.inline_size_max_bytes) return fail("too long line");
@@ -104,13 +71,13 @@ ReplyParser::Step ReplyParser::read_one(std::string_view rest) {
   if (rest[line_end + 1] != '\n') return fail("CR without LF");
   const std::string_view text = rest.substr(1, line_end - 1);
   Reply reply;
-  reply.type = *type;
-  if (is_bulk(*type) && text != "-1") {
+  reply.type = type;
+  if (is_bulk(type) && text != "-1") {
     return read_bulk(std::move(reply), rest, line_end + kLineEndSize);
   }
   consumed_ += line_end + kLineEndSize;
   searched_ = 0;
-  if (is_aggregate(*type) && text != "-1") return open_aggregate(std::move(reply), text);
+  if (is_aggregate(type) && text != "-1") return open_aggregate(std::move(reply), text);
   if (!read_scalar(reply, text)) return fail("malformed value");
   return deliver(std::move(reply));
 }
