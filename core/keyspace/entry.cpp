@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "core/bloom/scalable_filter.h"
 #include "core/keyspace/filter_kinds.h"
 #include "core/keyspace/window_schedule.h"
+#include "core/number.h"
 #include "core/short_bytes.h"
 
 namespace core::keyspace {
@@ -22,22 +22,6 @@ namespace {
 // Values smaller than this are freed in place, which costs less than handing the values to another
 // thread.
 constexpr size_t kHeavyBytes = size_t{64} * 1024;
-// Length of "-9223372036854775808".
-constexpr size_t kIntegerTextMax = 20;
-
-// Returns the number if printing it gives exactly `text`: no '+', no leading zeros, no "-0". Only
-// then can the number replace the text.
-std::optional<int64_t> parse_canonical_integer(std::string_view text) {
-  if (text.empty() || text.size() > kIntegerTextMax) return std::nullopt;
-  const size_t first_digit = text[0] == '-' ? 1 : 0;
-  if (text.size() == first_digit) return std::nullopt;
-  if (text[first_digit] == '0' && text.size() > 1) return std::nullopt;
-  int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return value;
-}
 
 size_t block_size(size_t key_offset, size_t key_size) {
   // The block has room for the whole object, even if a short key leaves the end of the object
@@ -127,7 +111,9 @@ inline void Entry::set_short(std::string_view text) {
 }
 
 bool Entry::set_string(std::string_view text) {
-  if (const auto integer = parse_canonical_integer(text)) {
+  // parse_int64() accepts only the text that printing the number gives, so the number can replace
+  // the text.
+  if (const auto integer = parse_int64(text)) {
     set_integer(*integer);
     return true;
   }

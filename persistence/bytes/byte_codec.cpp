@@ -3,9 +3,6 @@
 
 #include <liblzf/lzf.h>
 
-#include <array>
-#include <bit>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
@@ -14,8 +11,6 @@
 
 namespace persistence {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "numbers are stored as they lie");
 
 // The values of the two high bits in a length's first byte.
 constexpr unsigned kShortLength = 0;
@@ -47,20 +42,6 @@ std::string_view ByteReader::take(uint64_t count) {
   return taken;
 }
 
-template <class Number>
-Number ByteReader::number() {
-  Number value{};
-  const std::string_view bytes = take(sizeof(Number));
-  if (!bytes.empty()) std::memcpy(&value, bytes.data(), sizeof(Number));
-  return value;
-}
-template uint8_t ByteReader::number();
-template uint16_t ByteReader::number();
-template uint32_t ByteReader::number();
-template uint64_t ByteReader::number();
-template int64_t ByteReader::number();
-template double ByteReader::number();
-
 uint64_t ByteReader::big_endian(size_t byte_count) {
   uint64_t value = 0;
   for (const char byte : take(byte_count)) value = value << 8 | static_cast<unsigned char>(byte);
@@ -77,19 +58,6 @@ uint64_t ByteReader::length() {
   fail();
   return 0;
 }
-
-template <class Number>
-void ByteWriter::number(Number value) {
-  std::array<char, sizeof(Number)> stored;
-  std::memcpy(stored.data(), &value, sizeof(Number));
-  bytes({stored.data(), stored.size()});
-}
-template void ByteWriter::number(uint8_t);
-template void ByteWriter::number(uint16_t);
-template void ByteWriter::number(uint32_t);
-template void ByteWriter::number(uint64_t);
-template void ByteWriter::number(int64_t);
-template void ByteWriter::number(double);
 
 void ByteWriter::big_endian(uint64_t value, size_t byte_count) {
   for (size_t i = byte_count; i-- > 0;) u8(static_cast<uint8_t>(value >> (8 * i)));

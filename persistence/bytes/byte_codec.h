@@ -16,8 +16,10 @@
 // Source: docs/formats.md, "Lengths and strings".
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -33,6 +35,8 @@ inline bool is_special_string(uint8_t first) {
 
 // Returns the number of bytes of a length whose first byte is `first`; 1 if `first` is invalid.
 size_t encoded_length_bytes(uint8_t first);
+
+static_assert(std::endian::native == std::endian::little, "numbers are stored as they lie");
 
 class ByteReader {
  public:
@@ -58,7 +62,12 @@ class ByteReader {
 
  private:
   template <class Number>
-  Number number();
+  Number number() {
+    Number value{};
+    const std::string_view bytes = take(sizeof(Number));
+    if (!bytes.empty()) std::memcpy(&value, bytes.data(), sizeof(Number));
+    return value;
+  }
   uint64_t big_endian(size_t byte_count);
 
   std::string_view rest_;
@@ -97,7 +106,9 @@ class ByteWriter {
 
  private:
   template <class Number>
-  void number(Number value);
+  void number(Number value) {
+    bytes({reinterpret_cast<const char*>(&value), sizeof(Number)});
+  }
   void big_endian(uint64_t value, size_t byte_count);
   bool integer_string(std::string_view text);
   bool packed_string(std::string_view text);

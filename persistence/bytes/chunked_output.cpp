@@ -26,8 +26,7 @@ void ChunkedOutput::append(std::string_view bytes) {
 
 core::Result<> ChunkedOutput::flush() {
   if (ok() && !buffer_.empty()) send();
-  if (!ok()) return *error_;
-  return {};
+  return status();
 }
 
 uint64_t ChunkedOutput::sum() const {

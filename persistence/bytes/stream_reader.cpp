@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::string_view kTooShort = "the bytes end here too early";
 constexpr std::string_view kTooLong = "a string is longer than the remaining bytes";
-constexpr std::string_view kNoForm = "a length has a form that does not exist";
 constexpr std::string_view kBadPacking = "packed bytes of a string are damaged";
 
 // The maximum encoded size of numbers and lengths.
@@ -108,25 +107,6 @@ bool StreamReader::ensure(size_t size) {
   return ok();
 }
 
-template <class Value>
-Value StreamReader::parse(Value (ByteReader::*method)(), size_t size) {
-  if (!ensure(size)) return Value{};
-  ByteReader reader({next_, size});
-  const Value value = (reader.*method)();
-  if (!reader.ok()) {
-    fail(kNoForm);
-    return Value{};
-  }
-  next_ += size;
-  return value;
-}
-template uint8_t StreamReader::parse(uint8_t (ByteReader::*)(), size_t);
-template uint16_t StreamReader::parse(uint16_t (ByteReader::*)(), size_t);
-template uint32_t StreamReader::parse(uint32_t (ByteReader::*)(), size_t);
-template uint64_t StreamReader::parse(uint64_t (ByteReader::*)(), size_t);
-template int64_t StreamReader::parse(int64_t (ByteReader::*)(), size_t);
-template double StreamReader::parse(double (ByteReader::*)(), size_t);
-
 uint64_t StreamReader::length() {
   if (!ensure(1)) return 0;
   return parse(&ByteReader::length, encoded_length_bytes(static_cast<uint8_t>(*next_)));
@@ -192,17 +172,14 @@ bool StreamReader::skip(uint64_t count) {
     const uint64_t here = std::min(count, static_cast<uint64_t>(end_ - next_));
     next_ += here;
     count -= here;
-    if (capture_ && count >= buffer_.size()) return skip_directly(count);
+    if (capture_ && count >= buffer_.size()) {
+      // A long string is read from the source directly into the captured bytes.
+      settle_taken();
+      return read_directly(capture_->out.grow(count));
+    }
     if (count > 0 && !load_more()) fail(kTooShort);
   }
   return ok();
-}
-
-// Skips a long string during a capture: reads the string from the source directly into the captured
-// bytes.
-bool StreamReader::skip_directly(uint64_t count) {
-  settle_taken();
-  return read_directly(capture_->out.grow(count));
 }
 
 std::string_view StreamReader::take_loaded(uint64_t size_max) {

@@ -105,11 +105,20 @@ class StreamReader {
   };
 
   template <class Value>
-  Value parse(Value (ByteReader::*method)(), size_t size);
+  Value parse(Value (ByteReader::*method)(), size_t size) {
+    if (!ensure(size)) return Value{};
+    ByteReader reader({next_, size});
+    const Value value = (reader.*method)();
+    if (!reader.ok()) {
+      fail("a length has a form that does not exist");
+      return Value{};
+    }
+    next_ += size;
+    return value;
+  }
   bool ensure(size_t size);
   bool load_more();
   bool read_directly(std::span<char> out);
-  bool skip_directly(uint64_t count);
   std::string_view take_loaded(uint64_t size_max);
   std::optional<std::string_view> take_whole(uint64_t size);
   // Adds the consumed bytes to the checksum and to the capture.
