@@ -80,27 +80,23 @@ class HeapCount {
 };
 
 // Registers the calling thread until it ends.
-class CountedThread {
- public:
-  CountedThread()
-      : counters_{thread_counter("thread.allocatedp"), thread_counter("thread.deallocatedp")} {
-    if (counters_.are_known()) HeapCount::of_process().add(counters_);
+struct CountedThread {
+  CountedThread() {
+    if (counters.are_known()) HeapCount::of_process().add(counters);
   }
   ~CountedThread() {
-    if (counters_.are_known()) HeapCount::of_process().end(counters_);
+    if (counters.are_known()) HeapCount::of_process().end(counters);
   }
   CountedThread(const CountedThread&) = delete;
   CountedThread& operator=(const CountedThread&) = delete;
 
-  const Counters& counters() const { return counters_; }
-
- private:
-  const Counters counters_;
+  const Counters counters{thread_counter("thread.allocatedp"),
+                          thread_counter("thread.deallocatedp")};
 };
 
 const Counters& this_thread() {
   thread_local const CountedThread thread;
-  return thread.counters();
+  return thread.counters;
 }
 
 }  // namespace

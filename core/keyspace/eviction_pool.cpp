@@ -146,14 +146,12 @@ void EvictionPool::merge(std::vector<Candidate> found) {
   for (Candidate& one : found) {
     const bool is_full = candidates_.size() >= kCandidatesMax;
     if (is_full && one.score <= candidates_.front().score) continue;
-    const auto is_known = [&](const Candidate& other) {
+    const bool is_known = std::ranges::any_of(candidates_, [&](const Candidate& other) {
       return other.database == one.database && other.key == one.key;
-    };
-    if (std::any_of(candidates_.begin(), candidates_.end(), is_known)) continue;
+    });
+    if (is_known) continue;
     if (is_full) candidates_.erase(candidates_.begin());
-    const auto place =
-        std::upper_bound(candidates_.begin(), candidates_.end(), one,
-                         [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
+    const auto place = std::ranges::upper_bound(candidates_, one.score, {}, &Candidate::score);
     candidates_.insert(place, std::move(one));
   }
 }

@@ -75,13 +75,11 @@ void ExpiryIndex::sift_down(size_t at) {
 }
 
 void ExpiryIndex::sort_and_unite() {
-  std::ranges::sort(records_, [](const Record& one, const Record& two) {
-    return std::pair(one.hash, one.deadline_ms) < std::pair(two.hash, two.deadline_ms);
+  std::ranges::sort(records_, {}, [](const Record& record) {
+    return std::pair(record.hash, record.deadline_ms);
   });
-  const auto rest =
-      std::unique(records_.begin(), records_.end(),
-                  [](const Record& one, const Record& two) { return one.hash == two.hash; });
-  records_.erase(rest, records_.end());
+  const auto rest = std::ranges::unique(records_, {}, &Record::hash);
+  records_.erase(rest.begin(), rest.end());
 }
 
 void ExpiryIndex::build() {

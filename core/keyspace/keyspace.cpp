@@ -260,37 +260,20 @@ bool Keyspace::watched_key_expired(unsigned database, const KeyRef& key, const W
          stripe(key).watches.watches_alive(database, key.name, flag);
 }
 
-uint64_t Keyspace::db_size(unsigned database) const {
+uint64_t Keyspace::sum(unsigned database, std::atomic<uint64_t> Database::*counter) const {
   uint64_t total = 0;
   for (unsigned i = 0; i < kStripeCount; ++i) {
-    total += stripes_[i].databases[database].size.load(std::memory_order_relaxed);
+    total += (stripes_[i].databases[database].*counter).load(std::memory_order_relaxed);
   }
   return total;
 }
 
-uint64_t Keyspace::expires_count(unsigned database) const {
-  uint64_t total = 0;
-  for (unsigned i = 0; i < kStripeCount; ++i) {
-    total += stripes_[i].databases[database].expires.load(std::memory_order_relaxed);
-  }
-  return total;
-}
-
-DetachedTables Keyspace::flush(unsigned database) {
+DetachedTables Keyspace::flush_range(unsigned first, unsigned count) {
   DetachedTables tables;
-  tables.reserve(kStripeCount);
-  detach_tables(*this, {stripes_.get(), kStripeCount}, database, tables);
-  if (database == 0 && slot_sizes_ != nullptr) slot_sizes_->reset();
-  if (hooks_.flushed) hooks_.flushed();
-  return tables;
-}
-
-DetachedTables Keyspace::flush_all() {
-  DetachedTables tables;
-  for (unsigned database = 0; database < database_count_; ++database) {
+  for (unsigned database = first; database < first + count; ++database) {
     detach_tables(*this, {stripes_.get(), kStripeCount}, database, tables);
   }
-  if (slot_sizes_ != nullptr) slot_sizes_->reset();
+  if (first == 0 && slot_sizes_ != nullptr) slot_sizes_->reset();
   if (hooks_.flushed) hooks_.flushed();
   return tables;
 }
@@ -343,11 +326,10 @@ std::optional<std::string> Keyspace::random_key(unsigned database, std::mt19937_
 }
 
 int64_t average_ttl_ms(const Keyspace& keyspace, unsigned database, int64_t now_ms) {
-  uint64_t count = 0;
+  const uint64_t count = keyspace.expires_count(database);
   double sum_ms = 0;
   for (unsigned i = 0; i < kStripeCount; ++i) {
     const Database& share = keyspace.database_of_stripe(i, database);
-    count += share.expires.load(std::memory_order_relaxed);
     sum_ms += static_cast<double>(share.expiry_sum_ms.load(std::memory_order_relaxed));
   }
   if (count == 0) return 0;

@@ -178,14 +178,14 @@ class Keyspace {
                            int64_t now_ms) const;
 
   // Counters. Expired entries count until they are deleted.
-  uint64_t db_size(unsigned database) const;
-  uint64_t expires_count(unsigned database) const;
+  uint64_t db_size(unsigned database) const { return sum(database, &Database::size); }
+  uint64_t expires_count(unsigned database) const { return sum(database, &Database::expires); }
   ExpiryStatistics& expiry_statistics() { return expiry_statistics_; }
 
   // Functions on whole databases. REQUIRES: all stripes are locked exclusively. Watchers of
   // existing keys are notified.
-  DetachedTables flush(unsigned database);
-  DetachedTables flush_all();
+  DetachedTables flush(unsigned database) { return flush_range(database, 1); }
+  DetachedTables flush_all() { return flush_range(0, database_count_); }
   // Swaps two databases. A key that has expired by `now_ms` counts as absent in either database.
   void swap(unsigned first, unsigned second, int64_t now_ms);
 
@@ -227,6 +227,10 @@ class Keyspace {
   Database& slot(unsigned database, const KeyRef& key) const {
     return stripe(key).databases[database];
   }
+  // Returns the sum of a counter over all stripes.
+  uint64_t sum(unsigned database, std::atomic<uint64_t> Database::*counter) const;
+  // Flushes `count` databases from `first` on.
+  DetachedTables flush_range(unsigned first, unsigned count);
 
   const unsigned database_count_;
   const uint64_t seed_;

@@ -34,6 +34,17 @@ bool spin(TryNow&& try_now) {
 
 }  // namespace
 
+template <class TryNow>
+void RwLock::lock_with(const TryNow& try_now, uint32_t blocking_bits) {
+  if (spin(try_now)) return;
+  parked_.fetch_add(1, std::memory_order_seq_cst);
+  while (!try_now()) {
+    const uint32_t state = state_.load(std::memory_order_seq_cst);
+    if ((state & blocking_bits) != 0) state_.wait(state, std::memory_order_seq_cst);
+  }
+  parked_.fetch_sub(1, std::memory_order_relaxed);
+}
+
 void RwLock::lock_slowly() {
   const auto announce_and_try = [this] {
     if (try_lock()) return true;
@@ -42,24 +53,11 @@ void RwLock::lock_slowly() {
     }
     return false;
   };
-  if (spin(announce_and_try)) return;
-  parked_.fetch_add(1, std::memory_order_seq_cst);
-  while (!announce_and_try()) {
-    const uint32_t state = state_.load(std::memory_order_seq_cst);
-    if ((state & ~kWaiting) != 0) state_.wait(state, std::memory_order_seq_cst);
-  }
-  parked_.fetch_sub(1, std::memory_order_relaxed);
+  lock_with(announce_and_try, ~kWaiting);
 }
 
 void RwLock::lock_shared_slowly() {
-  const auto try_now = [this] { return try_lock_shared(); };
-  if (spin(try_now)) return;
-  parked_.fetch_add(1, std::memory_order_seq_cst);
-  while (!try_now()) {
-    const uint32_t state = state_.load(std::memory_order_seq_cst);
-    if ((state & (kWriter | kWaiting)) != 0) state_.wait(state, std::memory_order_seq_cst);
-  }
-  parked_.fetch_sub(1, std::memory_order_relaxed);
+  lock_with([this] { return try_lock_shared(); }, kWriter | kWaiting);
 }
 
 }  // namespace core::keyspace

@@ -70,6 +70,10 @@ class RwLock {
   void wake_parked() {
     if (parked_.load(std::memory_order_seq_cst) != 0) state_.notify_all();
   }
+  // Spins, then sleeps, until try_now() returns true. While the state has one of `blocking_bits`,
+  // the lock cannot be acquired.
+  template <class TryNow>
+  void lock_with(const TryNow& try_now, uint32_t blocking_bits);
   void lock_slowly();
   void lock_shared_slowly();
 
