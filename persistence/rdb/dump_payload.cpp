@@ -11,8 +11,6 @@ namespace persistence {
 namespace {
 
 constexpr size_t kFooterBytes = 10;
-// The snapshot version of Redis 7.0. Redis 7, later releases and Valkey accept this version.
-constexpr uint16_t kWrittenVersion = 10;
 // The newest snapshot version that is accepted in a payload. The forms of strings and module values
 // are the same in all versions, including Valkey 9.
 constexpr uint16_t kVersionMax = 81;
@@ -32,14 +30,14 @@ std::string_view without_key_meta(std::string_view body, uint16_t version) {
 
 void append_dump_footer(std::string& payload) {
   ByteWriter writer(payload);
-  writer.u16(kWrittenVersion);
+  writer.u16(rdb::kWrittenVersion);
   writer.u64(crc64(0, payload));
 }
 
 std::string_view widely_readable_dump(std::string_view payload, std::string& scratch) {
   const size_t body_bytes = payload.size() - kFooterBytes;
   const uint16_t version = ByteReader(payload.substr(body_bytes)).u16();
-  if (version <= kWrittenVersion) return payload;
+  if (version <= rdb::kWrittenVersion) return payload;
   scratch = without_key_meta(payload.substr(0, body_bytes), version);
   append_dump_footer(scratch);
   return scratch;

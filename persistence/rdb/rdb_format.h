@@ -26,7 +26,6 @@ inline constexpr unsigned kFirstVersionWithSum = 5;
 // The first snapshot version of Valkey. From this version on, type ids have other meanings than in
 // Redis.
 inline constexpr unsigned kFirstValkeyVersion = 80;
-inline constexpr size_t kSumBytes = 8;
 
 // The opcodes of a snapshot.
 inline constexpr uint8_t kEnd = 255;

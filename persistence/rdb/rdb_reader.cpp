@@ -63,29 +63,250 @@ class RdbReader {
   }
 
  private:
-  void header();
-  void record();
-  bool key_attribute(uint8_t opcode);
-  void file_record(uint8_t opcode);
-  void key(uint8_t type);
-  void module_key(const std::string& name);
-  void batched_key(uint8_t type);
-  void foreign_key(uint8_t type);
-  void foreign_module(uint64_t id);
-  void aux();
-  void resize();
-  void module_aux();
-  void key_meta_or_slot_import();
-  void footer();
+  void header() {
+    std::array<char, rdb::kHeaderBytes> bytes{};
+    if (!reader_.read(bytes)) return;
+    const std::string_view header(bytes.data(), bytes.size());
+    result_.is_valkey = header.starts_with(rdb::kValkeyMagic);
+    const size_t magic_bytes = result_.is_valkey ? rdb::kValkeyMagic.size() : rdb::kMagic.size();
+    if (!result_.is_valkey && !header.starts_with(rdb::kMagic)) {
+      return reader_.fail("this is no snapshot: it does not begin with REDIS or VALKEY");
+    }
+    const char* end = header.data() + header.size();
+    const auto parsed = std::from_chars(header.data() + magic_bytes, end, result_.version);
+    if (parsed.ec != std::errc() || parsed.ptr != end || result_.version == 0) {
+      return reader_.fail("the snapshot's version is no number from 1 up");
+    }
+    const bool is_valkey = result_.is_valkey || result_.version >= rdb::kFirstValkeyVersion;
+    dialect_ = is_valkey ? RdbDialect::kValkey : RdbDialect::kRedis;
+  }
 
-  void hand_over(EntryPtr entry);
+  void record() {
+    const uint8_t opcode = reader_.u8();
+    if (!reader_.ok() || key_attribute(opcode)) return;
+    constexpr uint8_t kFirstOpcode = rdb::kHashTemplateOrUpdate;
+    if (opcode >= kFirstOpcode) return file_record(opcode);
+    key(opcode);
+    attributes_ = RdbKeyAttributes{.database = attributes_.database};
+  }
+
+  // Reads an attribute that precedes the key it applies to.
+  bool key_attribute(uint8_t opcode) {
+    constexpr int64_t kSecondMs = 1000;
+    switch (opcode) {
+      case rdb::kExpirySeconds:
+        attributes_.expires_at_ms = static_cast<int32_t>(reader_.u32()) * kSecondMs;
+        break;
+      case rdb::kExpiryMilliseconds:
+        attributes_.expires_at_ms = reader_.i64();
+        break;
+      case rdb::kFrequency:
+        attributes_.use_count = reader_.u8();
+        return true;
+      case rdb::kIdle:
+        attributes_.idle_s = reader_.length();
+        return true;
+      default:
+        return false;
+    }
+    // An expiry before 1970 is replaced by 0, which is also in the past. A negative number is not
+    // kept, because -1 would mean no expiry.
+    attributes_.expires_at_ms = std::max<int64_t>(attributes_.expires_at_ms, 0);
+    return true;
+  }
+
+  void file_record(uint8_t opcode) {
+    switch (opcode) {
+      case rdb::kEnd:
+        is_done_ = true;
+        return;
+      case rdb::kSelectDatabase:
+        attributes_.database = reader_.length();
+        return;
+      case rdb::kResizeDatabase:
+        return resize();
+      case rdb::kAux:
+        return aux();
+      case rdb::kModuleAux:
+        return module_aux();
+      case rdb::kFunction:
+        if (accept_foreign("function library")) reader_.string().skip();
+        return;
+      case rdb::kSlotInfo:
+        for (int i = 0; i < 3; ++i) reader_.length();
+        return;
+      case rdb::kKeyMetaOrSlotImport:
+        return key_meta_or_slot_import();
+      case rdb::kHashTemplateOrUpdate:
+        if (dialect_ == RdbDialect::kRedis) return templates_.read(reader_);
+        [[fallthrough]];
+      default:
+        return reader_.fail(fmt::format("records of kind {} cannot be read", opcode));
+    }
+  }
+
+  void resize() {
+    const uint64_t keys = reader_.length();
+    const uint64_t expires = reader_.length();
+    if (!reader_.ok()) return;
+    // The minimum size of a key: its type, and the lengths of its name and value.
+    constexpr uint64_t kKeyBytesMin = 3;
+    const uint64_t keys_max = reader_.left_bound() / kKeyBytesMin;
+    visitor_.size_hint(attributes_.database, std::min(keys, keys_max), std::min(expires, keys_max));
+  }
+
+  void aux() {
+    StringReader name_string = reader_.string();
+    if (name_string.size() > kAuxBytesMax) return reader_.fail("an AUX field's name is too long");
+    std::string name(name_string.size(), '\0');
+    name_string.read(name);
+    StringReader value_string = reader_.string();
+    if (value_string.size() > kAuxBytesMax) {
+      value_string.skip();
+      return;
+    }
+    std::string value(value_string.size(), '\0');
+    if (!value_string.read(value)) return;
+    // The visitor gets all earlier keys before the AUX field, because the field applies to the keys
+    // that follow.
+    hand_over_batch();
+    drain();
+    if (reader_.ok()) check(visitor_.aux(name, value));
+  }
+
+  void module_aux() {
+    // Modules write their AUX field even if they do not use it, so a skipped field does not
+    // indicate lost data.
+    reader_.length();
+    ModuleReader(reader_).skip_to_end();
+  }
+
+  void key_meta_or_slot_import() {
+    if (dialect_ == RdbDialect::kRedis) return skip_key_meta(reader_);
+    reader_.string().skip();
+    for (uint64_t left = reader_.length(); left > 0 && reader_.ok(); --left) {
+      reader_.length();
+      reader_.length();
+    }
+  }
+
+  void key(uint8_t type) {
+    if (type != kStringType && type != kModuleType) return foreign_key(type);
+    decoders_ != nullptr ? batched_key(type) : unbatched_key(type);
+  }
+
+  // Decodes the next key directly into its entry.
+  void unbatched_key(uint8_t type) {
+    const std::string name = values_.name();
+    if (!reader_.ok()) return;
+    if (type == kModuleType) return module_key(name);
+    if (EntryPtr entry = values_.string(name)) hand_over(std::move(entry));
+  }
+
+  void module_key(const std::string& name) {
+    const uint64_t id = reader_.length();
+    if (!reader_.ok()) return;
+    if (!is_filter_module(id)) return foreign_module(id);
+    if (EntryPtr entry = values_.filter(name, id)) hand_over(std::move(entry));
+  }
+
+  // Appends the bytes of the next key to the batch, without decoding the key.
+  void batched_key(uint8_t type) {
+    const size_t begin = batch_.bytes.size();
+    reader_.begin_capture(batch_.bytes, kBatchedKeyBytesMax);
+    reader_.string().skip();
+    const uint64_t id = type == kModuleType ? reader_.length() : 0;
+    const bool is_foreign = reader_.ok() && type == kModuleType && !is_filter_module(id);
+    if (type == kStringType) {
+      reader_.string().skip();
+    } else if (!is_foreign) {
+      ModuleReader(reader_).skip_to_end();
+    }
+    if (!reader_.end_capture()) return unbatched_key(type);
+    if (!reader_.ok()) return;
+    if (is_foreign) {
+      batch_.bytes.shrink(begin);
+      return foreign_module(id);
+    }
+    batch_.keys.push_back({type, attributes_});
+    ++result_.total.keys;
+    if (batch_.bytes.size() >= kBatchBytes) hand_over_batch();
+  }
+
   // Decodes the keys of a batch. May be called on any thread.
-  core::Result<> decode(const RdbBatch& batch, const core::MemoryBudget& budget);
+  core::Result<> decode(const RdbBatch& batch, const core::MemoryBudget& budget) {
+    StreamReader reader(batch.bytes.view());
+    RdbEntryReader values(reader, budget, options_.builds_values);
+    for (const RdbBatch::Key& key : batch.keys) {
+      const std::string name = values.name();
+      EntryPtr entry =
+          key.type == kStringType ? values.string(name) : values.filter(name, reader.length());
+      if (!reader.ok()) return reader.error();
+      key.attributes.apply_to(*entry);
+      if (auto visited = visitor_.entry(key.attributes.database, std::move(entry)); !visited) {
+        return visited;
+      }
+    }
+    return {};
+  }
+
   // Submits the current batch. The visitor has received all keys of the batch when drain() returns.
-  void hand_over_batch();
-  void drain();
+  void hand_over_batch() {
+    if (decoders_ == nullptr || batch_.keys.empty()) return;
+    if (!decoders_->submit(std::move(batch_))) drain();
+    batch_ = decoders_->empty_batch();
+  }
+
+  void drain() {
+    if (decoders_ != nullptr) check(decoders_->drain());
+  }
+
+  void foreign_key(uint8_t type) {
+    // For an unknown type skip_foreign_value() reports the error. Advice to skip such values would
+    // be wrong, because the server cannot skip them.
+    const bool can_skip = can_skip_foreign(type, dialect_);
+    if (can_skip && !accept_foreign(foreign_type_name(type, dialect_))) return;
+    reader_.string().skip();
+    if (reader_.ok()) skip_foreign_value(reader_, type, dialect_, templates_);
+  }
+
   // Reports a value of a foreign type. Returns false if foreign types are rejected.
-  bool accept_foreign(std::string_view type);
+  bool accept_foreign(std::string_view type) {
+    if (options_.foreign_types == ForeignTypes::kRefuse) {
+      reader_.fail(
+          fmt::format(
+              "this server has no values of type '{}'; rdb-foreign-types skip leaves them out",
+              type),
+          core::ErrorCode::kUnsupported);
+      return false;
+    }
+    ++result_.foreign_keys;
+    visitor_.foreign(attributes_.database, type);
+    return true;
+  }
+
+  void foreign_module(uint64_t id) {
+    if (accept_foreign("module " + module_name(id))) ModuleReader(reader_).skip_to_end();
+  }
+
+  void hand_over(EntryPtr entry) {
+    attributes_.apply_to(*entry);
+    ++result_.total.keys;
+    check(visitor_.entry(attributes_.database, std::move(entry)));
+  }
+
+  void footer() {
+    if (result_.version < rdb::kFirstVersionWithSum && !result_.is_valkey) return;
+    const uint64_t computed = reader_.sum();
+    result_.sum = reader_.u64();
+    result_.has_sum = result_.sum != 0;
+    if (!reader_.ok() || !result_.has_sum || !options_.checks_sum) return;
+    if (computed != result_.sum) {
+      reader_.fail(
+          fmt::format("the check sum is {:016x}, the bytes give {:016x}", result_.sum, computed));
+    }
+  }
+
   void check(const core::Result<>& visited) {
     if (!visited) reader_.fail(visited.error().message, visited.error().code);
   }
@@ -107,249 +328,6 @@ class RdbReader {
   // threads use all members before it.
   std::unique_ptr<RdbDecoders> decoders_;
 };
-
-void RdbReader::header() {
-  std::array<char, rdb::kHeaderBytes> bytes{};
-  if (!reader_.read(bytes)) return;
-  const std::string_view header(bytes.data(), bytes.size());
-  result_.is_valkey = header.starts_with(rdb::kValkeyMagic);
-  const size_t magic_bytes = result_.is_valkey ? rdb::kValkeyMagic.size() : rdb::kMagic.size();
-  if (!result_.is_valkey && !header.starts_with(rdb::kMagic)) {
-    return reader_.fail("this is no snapshot: it does not begin with REDIS or VALKEY");
-  }
-  const char* end = header.data() + header.size();
-  const auto parsed = std::from_chars(header.data() + magic_bytes, end, result_.version);
-  if (parsed.ec != std::errc() || parsed.ptr != end || result_.version == 0) {
-    return reader_.fail("the snapshot's version is no number from 1 up");
-  }
-  const bool is_valkey = result_.is_valkey || result_.version >= rdb::kFirstValkeyVersion;
-  dialect_ = is_valkey ? RdbDialect::kValkey : RdbDialect::kRedis;
-}
-
-void RdbReader::record() {
-  const uint8_t opcode = reader_.u8();
-  if (!reader_.ok() || key_attribute(opcode)) return;
-  constexpr uint8_t kFirstOpcode = rdb::kHashTemplateOrUpdate;
-  if (opcode >= kFirstOpcode) return file_record(opcode);
-  key(opcode);
-  attributes_ = RdbKeyAttributes{.database = attributes_.database};
-}
-
-// Reads an attribute that precedes the key it applies to.
-bool RdbReader::key_attribute(uint8_t opcode) {
-  constexpr int64_t kSecondMs = 1000;
-  switch (opcode) {
-    case rdb::kExpirySeconds:
-      attributes_.expires_at_ms = static_cast<int32_t>(reader_.u32()) * kSecondMs;
-      break;
-    case rdb::kExpiryMilliseconds:
-      attributes_.expires_at_ms = reader_.i64();
-      break;
-    case rdb::kFrequency:
-      attributes_.use_count = reader_.u8();
-      return true;
-    case rdb::kIdle:
-      attributes_.idle_s = reader_.length();
-      return true;
-    default:
-      return false;
-  }
-  // An expiry before 1970 is replaced by 0, which is also in the past. A negative number is not
-  // kept, because -1 would mean no expiry.
-  attributes_.expires_at_ms = std::max<int64_t>(attributes_.expires_at_ms, 0);
-  return true;
-}
-
-void RdbReader::file_record(uint8_t opcode) {
-  switch (opcode) {
-    case rdb::kEnd:
-      is_done_ = true;
-      return;
-    case rdb::kSelectDatabase:
-      attributes_.database = reader_.length();
-      return;
-    case rdb::kResizeDatabase:
-      return resize();
-    case rdb::kAux:
-      return aux();
-    case rdb::kModuleAux:
-      return module_aux();
-    case rdb::kFunction:
-      if (accept_foreign("function library")) reader_.string().skip();
-      return;
-    case rdb::kSlotInfo:
-      for (int i = 0; i < 3; ++i) reader_.length();
-      return;
-    case rdb::kKeyMetaOrSlotImport:
-      return key_meta_or_slot_import();
-    case rdb::kHashTemplateOrUpdate:
-      if (dialect_ == RdbDialect::kRedis) return templates_.read(reader_);
-      [[fallthrough]];
-    default:
-      return reader_.fail(fmt::format("records of kind {} cannot be read", opcode));
-  }
-}
-
-void RdbReader::resize() {
-  const uint64_t keys = reader_.length();
-  const uint64_t expires = reader_.length();
-  if (!reader_.ok()) return;
-  // The minimum size of a key: its type, and the lengths of its name and value.
-  constexpr uint64_t kKeyBytesMin = 3;
-  const uint64_t keys_max = reader_.left_bound() / kKeyBytesMin;
-  visitor_.size_hint(attributes_.database, std::min(keys, keys_max), std::min(expires, keys_max));
-}
-
-void RdbReader::aux() {
-  StringReader name_string = reader_.string();
-  if (name_string.size() > kAuxBytesMax) return reader_.fail("an AUX field's name is too long");
-  std::string name(name_string.size(), '\0');
-  name_string.read(name);
-  StringReader value_string = reader_.string();
-  if (value_string.size() > kAuxBytesMax) {
-    value_string.skip();
-    return;
-  }
-  std::string value(value_string.size(), '\0');
-  if (!value_string.read(value)) return;
-  // The visitor gets all earlier keys before the AUX field, because the field applies to the keys
-  // that follow.
-  hand_over_batch();
-  drain();
-  if (reader_.ok()) check(visitor_.aux(name, value));
-}
-
-void RdbReader::module_aux() {
-  // Modules write their AUX field even if they do not use it, so a skipped field does not indicate
-  // lost data.
-  reader_.length();
-  ModuleReader fields(reader_);
-  fields.skip_to_end();
-}
-
-void RdbReader::key_meta_or_slot_import() {
-  if (dialect_ == RdbDialect::kRedis) return skip_key_meta(reader_);
-  reader_.string().skip();
-  for (uint64_t left = reader_.length(); left > 0 && reader_.ok(); --left) {
-    reader_.length();
-    reader_.length();
-  }
-}
-
-void RdbReader::key(uint8_t type) {
-  if (type != kStringType && type != kModuleType) return foreign_key(type);
-  if (decoders_ != nullptr) return batched_key(type);
-  const std::string name = values_.name();
-  if (!reader_.ok()) return;
-  if (type == kModuleType) return module_key(name);
-  if (EntryPtr entry = values_.string(name)) hand_over(std::move(entry));
-}
-
-void RdbReader::module_key(const std::string& name) {
-  const uint64_t id = reader_.length();
-  if (!reader_.ok()) return;
-  if (!is_filter_module(id)) return foreign_module(id);
-  if (EntryPtr entry = values_.filter(name, id)) hand_over(std::move(entry));
-}
-
-// Appends the bytes of the next key to the batch, without decoding the key.
-void RdbReader::batched_key(uint8_t type) {
-  const size_t begin = batch_.bytes.size();
-  reader_.begin_capture(batch_.bytes, kBatchedKeyBytesMax);
-  reader_.string().skip();
-  const uint64_t id = type == kModuleType ? reader_.length() : 0;
-  const bool is_foreign = reader_.ok() && type == kModuleType && !is_filter_module(id);
-  if (type == kStringType) {
-    reader_.string().skip();
-  } else if (!is_foreign) {
-    ModuleReader(reader_).skip_to_end();
-  }
-  if (!reader_.end_capture()) {
-    const std::string name = values_.name();
-    if (!reader_.ok()) return;
-    if (type == kModuleType) return module_key(name);
-    if (EntryPtr entry = values_.string(name)) hand_over(std::move(entry));
-    return;
-  }
-  if (!reader_.ok()) return;
-  if (is_foreign) {
-    batch_.bytes.shrink(begin);
-    return foreign_module(id);
-  }
-  batch_.keys.push_back({type, attributes_});
-  ++result_.total.keys;
-  if (batch_.bytes.size() >= kBatchBytes) hand_over_batch();
-}
-
-core::Result<> RdbReader::decode(const RdbBatch& batch, const core::MemoryBudget& budget) {
-  StreamReader reader(batch.bytes.view());
-  RdbEntryReader values(reader, budget, options_.builds_values);
-  for (const RdbBatch::Key& key : batch.keys) {
-    const std::string name = values.name();
-    EntryPtr entry =
-        key.type == kStringType ? values.string(name) : values.filter(name, reader.length());
-    if (!reader.ok()) return reader.error();
-    key.attributes.apply_to(*entry);
-    if (auto visited = visitor_.entry(key.attributes.database, std::move(entry)); !visited) {
-      return visited;
-    }
-  }
-  return {};
-}
-
-void RdbReader::hand_over_batch() {
-  if (decoders_ == nullptr || batch_.keys.empty()) return;
-  if (!decoders_->submit(std::move(batch_))) drain();
-  batch_ = decoders_->empty_batch();
-}
-
-void RdbReader::drain() {
-  if (decoders_ != nullptr) check(decoders_->drain());
-}
-
-void RdbReader::foreign_key(uint8_t type) {
-  // For an unknown type skip_foreign_value() reports the error. Advice to skip such values would be
-  // wrong, because the server cannot skip them.
-  const bool can_skip = can_skip_foreign(type, dialect_);
-  if (can_skip && !accept_foreign(foreign_type_name(type, dialect_))) return;
-  reader_.string().skip();
-  if (reader_.ok()) skip_foreign_value(reader_, type, dialect_, templates_);
-}
-
-bool RdbReader::accept_foreign(std::string_view type) {
-  if (options_.foreign_types == ForeignTypes::kRefuse) {
-    reader_.fail(
-        fmt::format(
-            "this server has no values of type '{}'; rdb-foreign-types skip leaves them out", type),
-        core::ErrorCode::kUnsupported);
-    return false;
-  }
-  ++result_.foreign_keys;
-  visitor_.foreign(attributes_.database, type);
-  return true;
-}
-
-void RdbReader::foreign_module(uint64_t id) {
-  if (accept_foreign("module " + module_name(id))) ModuleReader(reader_).skip_to_end();
-}
-
-void RdbReader::hand_over(EntryPtr entry) {
-  attributes_.apply_to(*entry);
-  ++result_.total.keys;
-  check(visitor_.entry(attributes_.database, std::move(entry)));
-}
-
-void RdbReader::footer() {
-  if (result_.version < rdb::kFirstVersionWithSum && !result_.is_valkey) return;
-  const uint64_t computed = reader_.sum();
-  result_.sum = reader_.u64();
-  result_.has_sum = result_.sum != 0;
-  if (!reader_.ok() || !result_.has_sum || !options_.checks_sum) return;
-  if (computed != result_.sum) {
-    reader_.fail(
-        fmt::format("the check sum is {:016x}, the bytes give {:016x}", result_.sum, computed));
-  }
-}
 
 }  // namespace
 
