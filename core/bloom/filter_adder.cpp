@@ -275,17 +275,4 @@ size_t ScalableFilter::add_many(std::span<const ItemHash> hashes, std::span<AddO
   });
 }
 
-size_t ScalableFilter::add_many(std::span<const std::string_view> items,
-                                std::span<AddOutcome> outcomes, const MemoryBudget& budget) {
-  const ItemHasher hash = hasher();
-  std::array<ItemHash, kGroupItems> hashes;
-  for (size_t start = 0; start < items.size(); start += kGroupItems) {
-    const size_t count = std::min(kGroupItems, items.size() - start);
-    hash(items.subspan(start, count), hashes);
-    const size_t done = add_many(std::span(hashes).first(count), outcomes.subspan(start), budget);
-    if (outcomes[start + done - 1] == AddOutcome::kFull) return start + done;
-  }
-  return items.size();
-}
-
 }  // namespace core::bloom

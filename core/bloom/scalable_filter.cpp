@@ -2,7 +2,6 @@
 #include "core/bloom/scalable_filter.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cmath>
 #include <iterator>
@@ -202,18 +201,6 @@ void ScalableFilter::may_contain_many(std::span<const ItemHash> hashes, std::spa
       check_layers_group<Layout>(all, hashes.subspan(start, count), found_of_group);
     }
   });
-}
-
-void ScalableFilter::may_contain_many(std::span<const std::string_view> items,
-                                      std::span<bool> found, int64_t now_ms) const {
-  const ItemHasher hash = hasher();
-  std::array<ItemHash, kGroupItems> hashes;
-  for (size_t start = 0; start < items.size(); start += kGroupItems) {
-    const size_t count = std::min(kGroupItems, items.size() - start);
-    hash(items.subspan(start, count), hashes);
-    may_contain_many(std::span<const ItemHash>(hashes).first(count), found.subspan(start, count),
-                     now_ms);
-  }
 }
 
 uint64_t ScalableFilter::generation_item_count(size_t index) const {

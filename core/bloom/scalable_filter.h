@@ -112,17 +112,12 @@ class ScalableFilter {
   void remove_many(std::span<const ItemHash> hashes, std::span<Removal> outcomes);
 
   // The functions for several items prefetch the cache lines of a group of items together.
-  // `outcomes` and `found` are as long as `items` or `hashes`. add_many() stops after the first
-  // kFull, and returns the number of items processed.
-  size_t add_many(std::span<const std::string_view> items, std::span<AddOutcome> outcomes,
-                  const MemoryBudget& budget);
-  // `known` saves a second look at the layers that accept no more items. It is empty, or the result
-  // of may_contain_many() for the same hashes. REQUIRES: `known` is empty, or the filter has no
-  // window and has not changed since that lookup.
+  // `outcomes` and `found` are as long as `hashes`. add_many() stops after the first kFull, and
+  // returns the number of items processed. `known` saves a second look at the layers that accept no
+  // more items. It is empty, or the result of may_contain_many() for the same hashes. REQUIRES:
+  // `known` is empty, or the filter has no window and has not changed since that lookup.
   size_t add_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
                   const MemoryBudget& budget, std::span<const bool> known = {});
-  void may_contain_many(std::span<const std::string_view> items, std::span<bool> found,
-                        int64_t now_ms = kNoTime) const;
   void may_contain_many(std::span<const ItemHash> hashes, std::span<bool> found,
                         int64_t now_ms = kNoTime) const;
 

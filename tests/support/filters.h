@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -49,6 +50,13 @@ inline FilterParameters parameters_of(LayoutId layout, double error_rate, uint64
 inline FilterParameters parameters(LayoutId layout, uint64_t capacity, double error_rate,
                                    uint32_t expansion = 2) {
   return parameters_of(layout, error_rate, capacity, expansion);
+}
+
+inline std::vector<core::bloom::ItemHash> hashes_of(const ScalableFilter& filter,
+                                                    std::span<const std::string_view> items) {
+  std::vector<core::bloom::ItemHash> hashes(items.size());
+  filter.hasher()(items, hashes);
+  return hashes;
 }
 
 // A filter that contains `prefix`:0, `prefix`:1 and so on.

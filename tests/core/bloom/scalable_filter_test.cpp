@@ -128,7 +128,7 @@ TEST_P(ScalableFilterTest, BatchesEqualSingleCalls) {
   // Batch sizes vary, so that groups begin and end at any item.
   for (size_t start = 0, size = 1; start < items.size(); start += size, size = size * 3 % 101 + 1) {
     const size_t count = std::min(size, items.size() - start);
-    const auto batch = std::span(items).subspan(start, count);
+    const auto batch = filters::hashes_of(*batched, std::span(items).subspan(start, count));
     ASSERT_EQ(batched->add_many(batch, std::span(outcomes).subspan(start, count), kUnlimited),
               count);
     size = count;
@@ -140,7 +140,8 @@ TEST_P(ScalableFilterTest, BatchesEqualSingleCalls) {
   for (uint64_t i = 0; i < 1000; ++i) questions.push_back(i % 3 ? absent(i) : present(i));
   const std::vector<std::string_view> asked(questions.begin(), questions.end());
   auto found = std::make_unique<bool[]>(asked.size());
-  batched->may_contain_many(asked, std::span(found.get(), asked.size()));
+  batched->may_contain_many(filters::hashes_of(*batched, asked),
+                            std::span(found.get(), asked.size()));
   for (size_t i = 0; i < asked.size(); ++i) {
     EXPECT_EQ(found[i], single->may_contain(asked[i])) << asked[i];
   }
@@ -152,7 +153,7 @@ TEST_P(ScalableFilterTest, BatchStopsAfterTheFirstFull) {
   for (uint64_t i = 0; i < 100; ++i) texts.push_back(present(i));
   const std::vector<std::string_view> items(texts.begin(), texts.end());
   std::vector<AddOutcome> outcomes(items.size());
-  const size_t done = filter->add_many(items, outcomes, kUnlimited);
+  const size_t done = filter->add_many(filters::hashes_of(*filter, items), outcomes, kUnlimited);
   ASSERT_GT(done, 40U);
   EXPECT_EQ(outcomes[done - 1], AddOutcome::kFull);
   EXPECT_EQ(filter->item_count(), 40U);
@@ -169,7 +170,7 @@ TEST_P(ScalableFilterTest, GrowthThatDoesNotFitLeavesTheFilterUsable) {
   // If one item of a batch cannot be added, add_many() still processes the following items.
   const std::vector<std::string_view> items = {"new", "present:0"};
   std::vector<AddOutcome> outcomes(2);
-  EXPECT_EQ(filter->add_many(items, outcomes, nothing), 2U);
+  EXPECT_EQ(filter->add_many(filters::hashes_of(*filter, items), outcomes, nothing), 2U);
   EXPECT_EQ(outcomes[0], AddOutcome::kCannotGrow);
   EXPECT_EQ(outcomes[1], AddOutcome::kPresent);
   const support::Budget enough(filter->next_layer_bytes().value());

@@ -15,6 +15,7 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/bloom/window.h"
 #include "tests/support/budget.h"
+#include "tests/support/filters.h"
 #include "tests/support/sanitized.h"
 
 namespace core::bloom {
@@ -138,7 +139,7 @@ class TimeModel {
     for (size_t i = 0; i < count; ++i) items.push_back(item_of(random_() % 2000));
     const std::vector<std::string_view> views(items.begin(), items.end());
     std::vector<AddOutcome> outcomes(count);
-    ASSERT_EQ(filter_->add_many(views, outcomes, kAnyMemory), count);
+    ASSERT_EQ(filter_->add_many(filters::hashes_of(*filter_, views), outcomes, kAnyMemory), count);
     for (size_t i = 0; i < count; ++i) {
       if (!has_effect(outcomes[i])) continue;
       if (outcomes[i] == AddOutcome::kRefreshed) {
@@ -222,7 +223,8 @@ TEST(WindowedFilter, ItemWindowForgetsByCount) {
       for (std::string& item : items) item = fmt::format("item:{}", added.size() + random());
       const std::vector<std::string_view> views(items.begin(), items.end());
       std::vector<AddOutcome> outcomes(items.size());
-      ASSERT_EQ(filter->add_many(views, outcomes, kAnyMemory), items.size());
+      ASSERT_EQ(filter->add_many(filters::hashes_of(*filter, views), outcomes, kAnyMemory),
+                items.size());
       for (const std::string& item : items) {
         replica->add_new(replica->hasher()(item), kAnyMemory);
         added.push_back(item);
@@ -263,7 +265,8 @@ TEST(WindowedFilter, ReplayOfEffectsRotatesAlike) {
       for (std::string& item : items) item = fmt::format("{}", random() % (3 * shape.length));
       const std::vector<std::string_view> views(items.begin(), items.end());
       std::vector<AddOutcome> outcomes(items.size());
-      ASSERT_EQ(filter->add_many(views, outcomes, kAnyMemory), items.size());
+      ASSERT_EQ(filter->add_many(filters::hashes_of(*filter, views), outcomes, kAnyMemory),
+                items.size());
       for (size_t i = 0; i < items.size(); ++i) {
         if (!has_effect(outcomes[i])) continue;
         ASSERT_TRUE(has_effect(replica->add_new(replica->hasher()(items[i]), kAnyMemory)));
@@ -283,7 +286,8 @@ TEST(WindowedFilter, BatchesEqualSingleAdds) {
   for (int i = 0; i < 2000; ++i) items.push_back(fmt::format("{}", i * 7919 % 600));
   const std::vector<std::string_view> views(items.begin(), items.end());
   std::vector<AddOutcome> outcomes(items.size());
-  ASSERT_EQ(batched->add_many(views, outcomes, kAnyMemory), items.size());
+  ASSERT_EQ(batched->add_many(filters::hashes_of(*batched, views), outcomes, kAnyMemory),
+            items.size());
   for (size_t i = 0; i < items.size(); ++i) {
     ASSERT_EQ(single->add(items[i], kAnyMemory), outcomes[i]) << i;
   }
@@ -313,17 +317,17 @@ TEST(WindowedFilter, RepeatedAddRenewsOnlyWithRefresh) {
 TEST(WindowedFilter, LookupIgnoresExpiredItemsBeforeRotation) {
   const auto filter = make_window({});
   ASSERT_EQ(filter->add("a", kAnyMemory), AddOutcome::kAdded);
-  const std::array<std::string_view, 2> items{"a", "b"};
+  const auto hashes = filters::hashes_of(*filter, std::array<std::string_view, 2>{"a", "b"});
   std::array<bool, 2> found{};
-  filter->may_contain_many(items, found, kBegin + 12'499);
+  filter->may_contain_many(hashes, found, kBegin + 12'499);
   EXPECT_EQ(found, (std::array{true, false}));
-  filter->may_contain_many(items, found, kBegin + 12'500);
+  filter->may_contain_many(hashes, found, kBegin + 12'500);
   EXPECT_EQ(found, (std::array{false, false}));
   // A lookup that is called without a time finds the item until the window has rotated.
-  filter->may_contain_many(items, found);
+  filter->may_contain_many(hashes, found);
   EXPECT_EQ(found, (std::array{true, false}));
   follow(*filter, kBegin + 12'500);
-  filter->may_contain_many(items, found);
+  filter->may_contain_many(hashes, found);
   EXPECT_EQ(found, (std::array{false, false}));
 }
 
