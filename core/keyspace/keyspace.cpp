@@ -28,6 +28,16 @@ void adjust(std::atomic<uint64_t>& counter, int64_t delta) {
   counter.store(value + static_cast<uint64_t>(delta), std::memory_order_relaxed);
 }
 
+uint64_t sum_of(const Keyspace& keyspace, unsigned database,
+                std::atomic<uint64_t> Database::*counter) {
+  uint64_t total = 0;
+  for (unsigned i = 0; i < kStripeCount; ++i) {
+    const Database& share = keyspace.database_of_stripe(i, database);
+    total += (share.*counter).load(std::memory_order_relaxed);
+  }
+  return total;
+}
+
 template <class Number>
 void swap_counters(std::atomic<Number>& first, std::atomic<Number>& second) {
   const Number value = first.load(std::memory_order_relaxed);
@@ -260,15 +270,15 @@ bool Keyspace::watched_key_expired(unsigned database, const KeyRef& key, const W
          stripe(key).watches.watches_alive(database, key.name, flag);
 }
 
-uint64_t Keyspace::sum(unsigned database, std::atomic<uint64_t> Database::*counter) const {
-  uint64_t total = 0;
-  for (unsigned i = 0; i < kStripeCount; ++i) {
-    total += (stripes_[i].databases[database].*counter).load(std::memory_order_relaxed);
-  }
-  return total;
+uint64_t Keyspace::db_size(unsigned database) const {
+  return sum_of(*this, database, &Database::size);
 }
 
-DetachedTables Keyspace::flush_range(unsigned first, unsigned count) {
+uint64_t Keyspace::expires_count(unsigned database) const {
+  return sum_of(*this, database, &Database::expires);
+}
+
+DetachedTables Keyspace::flush(unsigned first, unsigned count) {
   DetachedTables tables;
   for (unsigned database = first; database < first + count; ++database) {
     detach_tables(*this, {stripes_.get(), kStripeCount}, database, tables);

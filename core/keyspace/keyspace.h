@@ -80,11 +80,9 @@ class Keyspace {
   Keyspace(const Keyspace&) = delete;
   Keyspace& operator=(const Keyspace&) = delete;
 
-  // Called when all keys of one or of all databases are removed, with all stripes locked.
-  using FlushedHook = std::function<void()>;
-
-  // Sets the hooks. Must be called before other threads start.
-  void set_hooks(ExpiredHook expired, FlushedHook flushed = {}) {
+  // Sets the hooks. `flushed` is called when all keys of one or of all databases are removed, with
+  // all stripes locked. Must be called before other threads start.
+  void set_hooks(ExpiredHook expired, std::function<void()> flushed = {}) {
     hooks_ = {std::move(expired), std::move(flushed)};
   }
   // `reclaimer` frees expired heavy values and must outlive the keyspace. If it is null, such
@@ -178,14 +176,14 @@ class Keyspace {
                            int64_t now_ms) const;
 
   // Counters. Expired entries count until they are deleted.
-  uint64_t db_size(unsigned database) const { return sum(database, &Database::size); }
-  uint64_t expires_count(unsigned database) const { return sum(database, &Database::expires); }
+  uint64_t db_size(unsigned database) const;
+  uint64_t expires_count(unsigned database) const;
   ExpiryStatistics& expiry_statistics() { return expiry_statistics_; }
 
   // Functions on whole databases. REQUIRES: all stripes are locked exclusively. Watchers of
   // existing keys are notified.
-  DetachedTables flush(unsigned database) { return flush_range(database, 1); }
-  DetachedTables flush_all() { return flush_range(0, database_count_); }
+  DetachedTables flush(unsigned first, unsigned count = 1);
+  DetachedTables flush_all() { return flush(0, database_count_); }
   // Swaps two databases. A key that has expired by `now_ms` counts as absent in either database.
   void swap(unsigned first, unsigned second, int64_t now_ms);
 
@@ -227,10 +225,6 @@ class Keyspace {
   Database& slot(unsigned database, const KeyRef& key) const {
     return stripe(key).databases[database];
   }
-  // Returns the sum of a counter over all stripes.
-  uint64_t sum(unsigned database, std::atomic<uint64_t> Database::*counter) const;
-  // Flushes `count` databases from `first` on.
-  DetachedTables flush_range(unsigned first, unsigned count);
 
   const unsigned database_count_;
   const uint64_t seed_;
@@ -239,7 +233,7 @@ class Keyspace {
   ExpiryStatistics expiry_statistics_;
   struct Hooks {
     ExpiredHook expired;
-    FlushedHook flushed;
+    std::function<void()> flushed;
   } hooks_;
   Reclaimer* reclaimer_ = nullptr;
 };
