@@ -20,13 +20,10 @@ using Condition = AofScan::Condition;
 // the comments is that of a manifest. No other file of a log has such a line there.
 core::Result<bool> is_manifest(FileSystem& files, const std::string& path) {
   if (path.ends_with(".manifest")) return true;
-  auto file = files.open_input(path);
-  if (!file) return file.error();
-  std::string beginning(4096, '\0');
-  auto got = (*file)->read(beginning);
-  if (!got) return got.error();
-  beginning.resize(*got);
-  std::string_view rest = beginning;
+  constexpr size_t kBytesMax = 4096;
+  const auto beginning = read_beginning(files, path, kBytesMax);
+  if (!beginning) return beginning.error();
+  std::string_view rest = *beginning;
   while (rest.starts_with('#')) rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
   return rest.starts_with("file ");
 }

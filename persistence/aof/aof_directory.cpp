@@ -12,26 +12,28 @@ namespace persistence {
 
 AofDirectory::AofDirectory(FileSystem& files, std::string directory,
                            const std::string& log_directory, AofNames names)
-    : files_(files),
-      directory_(std::move(directory)),
-      path_(directory_ + "/" + log_directory),
-      names_(std::move(names)) {}
+    : place{directory + "/" + log_directory, std::move(names)},
+      files_(files),
+      directory_(std::move(directory)) {}
 
 core::Result<AofStart> AofDirectory::find() {
-  auto manifest = load_manifest_if_there();
-  if (!manifest) return manifest.error();
+  const std::string manifest_path = place.path_of(place.names.manifest());
   AofStart start;
-  start.manifest = std::move(*manifest);
+  if (files_.exists(manifest_path)) {
+    auto manifest = load_manifest(files_, manifest_path);
+    if (!manifest) return manifest.error();
+    start.manifest = std::move(*manifest);
+  }
   if (is_to_be_taken_in(start.manifest)) {
-    start.manifest = AofManifest::of_single_file(names_.name());
+    start.manifest = AofManifest::of_single_file(place.names.name());
     start.took_in_single_file = true;
     if (auto taken = take_in_single_file(start.manifest); !taken) return taken.error();
   }
-  if (!files_.exists(path_of(names_.manifest()))) {
+  if (!files_.exists(manifest_path)) {
     if (auto checked = refuse_log_without_manifest(); !checked) return checked.error();
   }
   const auto add = [&](const AofFile& file, bool is_base) {
-    start.files.push_back({.path = path_of(file.name), .is_base = is_base});
+    start.files.push_back({.path = place.path_of(file.name), .is_base = is_base});
   };
   if (start.manifest.base()) add(*start.manifest.base(), true);
   for (const AofFile& file : start.manifest.incrementals()) add(file, false);
@@ -40,53 +42,49 @@ core::Result<AofStart> AofDirectory::find() {
     if (!files_.exists(file.path)) {
       return core::Error{
           fmt::format("ERR append log {} is missing: No such file or directory. '{}' names it",
-                      printable_path(file.path), printable_path(path_of(names_.manifest())))};
+                      printable_path(file.path), printable_path(manifest_path))};
     }
   }
   return start;
 }
 
-core::Result<AofManifest> AofDirectory::load_manifest_if_there() {
-  const std::string path = path_of(names_.manifest());
-  if (!files_.exists(path)) return AofManifest();
-  return load_manifest(files_, path);
-}
-
 bool AofDirectory::is_to_be_taken_in(const AofManifest& manifest) {
-  if (!files_.exists(directory_ + "/" + names_.name())) return false;
+  if (!files_.exists(directory_ + "/" + place.names.name())) return false;
   if (!manifest.names_data()) return true;
   // An earlier server start wrote the manifest and was interrupted before it moved the single file
   // of the old log into the log's directory.
-  return manifest.incrementals().empty() && manifest.base()->name == names_.name() &&
-         !files_.exists(path_of(names_.name()));
+  return manifest.incrementals().empty() && manifest.base()->name == place.names.name() &&
+         !files_.exists(place.path_of(place.names.name()));
 }
 
 core::Result<> AofDirectory::take_in_single_file(const AofManifest& manifest) {
-  if (auto made = files_.make_directory(path_); !made) return made;
+  if (auto made = files_.make_directory(place.directory); !made) return made;
   if (auto synced = files_.sync_directory(directory_); !synced) return synced;
   // The manifest is saved before the file is moved, so that the next start completes an interrupted
   // move.
-  if (auto saved = save_manifest(files_, path_, names_, manifest); !saved) return saved;
-  const std::string single_file = directory_ + "/" + names_.name();
-  if (auto moved = files_.rename(single_file, path_of(names_.name())); !moved) return moved;
-  if (auto synced = files_.sync_directory(path_); !synced) return synced;
+  if (auto saved = save_manifest(files_, place, manifest); !saved) return saved;
+  const std::string& name = place.names.name();
+  auto moved = files_.rename(directory_ + "/" + name, place.path_of(name));
+  if (!moved) return moved;
+  if (auto synced = files_.sync_directory(place.directory); !synced) return synced;
   return files_.sync_directory(directory_);
 }
 
 // The manifest is on the disk before the first command, so commands without a manifest mean that
 // the manifest was lost. Starting empty, as Redis does, would overwrite them.
 core::Result<> AofDirectory::refuse_log_without_manifest() {
-  auto listed = files_.list(path_);
+  auto listed = files_.list(place.directory);
   if (!listed) return listed.error();
   for (const std::string& name : *listed) {
-    if (!name.starts_with(names_.name() + ".") || !name.ends_with(".incr.aof")) continue;
-    auto scan = scan_aof(files_, path_of(name));
+    if (!name.starts_with(place.names.name() + ".") || !name.ends_with(".incr.aof")) continue;
+    auto scan = scan_aof(files_, place.path_of(name));
     if (!scan) return scan.error();
     if (scan->command_count == 0 && scan->condition != AofScan::Condition::kDamaged) continue;
     return core::Error{
         fmt::format("ERR append log '{}' holds commands but '{}' does not name it: put the "
                     "manifest back, or move the file away to start without its data",
-                    printable_path(path_of(name)), printable_path(path_of(names_.manifest())))};
+                    printable_path(place.path_of(name)),
+                    printable_path(place.path_of(place.names.manifest())))};
   }
   return {};
 }
@@ -94,16 +92,16 @@ core::Result<> AofDirectory::refuse_log_without_manifest() {
 core::Result<> AofDirectory::replace_files(const std::string& new_base_path, AofBaseFormat format) {
   auto start = find();
   if (!start) return start.error();
-  if (auto made = files_.make_directory(path_); !made) return made;
+  if (auto made = files_.make_directory(place.directory); !made) return made;
   if (auto synced = files_.sync_directory(directory_); !synced) return synced;
-  const std::string name = start->manifest.replace_all(names_, format).name;
-  if (auto renamed = files_.rename(new_base_path, path_of(name)); !renamed) return renamed;
-  if (auto saved = save_manifest(files_, path_, names_, start->manifest); !saved) return saved;
+  const std::string name = start->manifest.replace_all(place.names, format).name;
+  if (auto renamed = files_.rename(new_base_path, place.path_of(name)); !renamed) return renamed;
+  if (auto saved = save_manifest(files_, place, start->manifest); !saved) return saved;
   return sweep(start->manifest);
 }
 
 core::Result<> AofDirectory::sweep(AofManifest& manifest) {
-  for (const std::string& directory : {directory_, path_}) {
+  for (const std::string& directory : {directory_, place.directory}) {
     if (auto removed = remove_temporaries(directory, manifest); !removed) return removed;
   }
   if (manifest.history().empty()) return {};
@@ -111,11 +109,11 @@ core::Result<> AofDirectory::sweep(AofManifest& manifest) {
   without.drop_history();
   for (const AofFile& file : manifest.history()) {
     if (without.lists(file.name)) continue;
-    if (!files_.exists(path_of(file.name))) continue;
-    if (auto removed = files_.remove(path_of(file.name)); !removed) return removed;
-    on_removed(path_of(file.name));
+    if (!files_.exists(place.path_of(file.name))) continue;
+    if (auto removed = files_.remove(place.path_of(file.name)); !removed) return removed;
+    on_removed(place.path_of(file.name));
   }
-  if (auto saved = save_manifest(files_, path_, names_, without); !saved) return saved;
+  if (auto saved = save_manifest(files_, place, without); !saved) return saved;
   manifest = std::move(without);
   return {};
 }
@@ -125,12 +123,13 @@ core::Result<> AofDirectory::remove_temporaries(const std::string& directory,
   auto listed = files_.list(directory);
   if (!listed) return listed.error();
   for (const std::string& name : *listed) {
-    const bool is_temporary = is_aof_rewrite_name(name) ||
-                              (directory == path_ && (name == names_.temporary_manifest() ||
-                                                      name == names_.temporary_incremental()));
+    const bool is_temporary =
+        is_aof_rewrite_name(name) ||
+        (directory == place.directory &&
+         (name == place.names.temporary_manifest() || name == place.names.temporary_incremental()));
     // appendfilename may be any word, even one that looks like a temporary name of Bloomery. So a
     // file that the log uses is kept even if it has such a name.
-    if (!is_temporary || name == names_.name() || manifest.lists(name)) continue;
+    if (!is_temporary || name == place.names.name() || manifest.lists(name)) continue;
     const std::string path = fmt::format("{}/{}", directory, name);
     if (auto removed = files_.remove(path); !removed) return removed;
     on_removed(path);

@@ -43,10 +43,8 @@ class AofDirectory {
   AofDirectory(FileSystem& files, std::string directory, const std::string& log_directory,
                AofNames names);
 
-  const AofNames& names() const { return names_; }
-  // Returns the directory of the manifest and of the files that it names.
-  const std::string& path() const { return path_; }
-  std::string path_of(const std::string& name) const { return path_ + "/" + name; }
+  // The place of the manifest and of the files that it names.
+  const AofPlace place;
 
   // Finds the files of the log. Moves the single file of a log from before Redis 7 into the log's
   // directory. Errors: those of the file operations; a damaged or missing manifest; a missing file
@@ -62,7 +60,6 @@ class AofDirectory {
   core::Result<> sweep(AofManifest& manifest);
 
  private:
-  core::Result<AofManifest> load_manifest_if_there();
   bool is_to_be_taken_in(const AofManifest& manifest);
   core::Result<> take_in_single_file(const AofManifest& manifest);
   core::Result<> refuse_log_without_manifest();
@@ -70,8 +67,6 @@ class AofDirectory {
 
   FileSystem& files_;
   const std::string directory_;
-  const std::string path_;
-  const AofNames names_;
 };
 
 }  // namespace persistence

@@ -5,20 +5,15 @@
 #include <cstring>
 
 #include "persistence/aof/aof_format.h"
+#include "protocol/arguments.h"
 
 namespace persistence {
 namespace {
 
-// Returns whether `argument` equals `upper`, ignoring the case of letters. REQUIRES: `upper`
-// consists of upper-case ASCII letters.
-bool is_word(std::string_view argument, std::string_view upper) {
-  if (argument.size() != upper.size()) return false;
-  for (size_t i = 0; i < upper.size(); ++i) {
-    // The upper and lower case of an ASCII letter differ only in bit 0x20.
-    if ((argument[i] & ~0x20) != upper[i]) return false;
-  }
-  return true;
-}
+// Maximum announced lengths and counts. Announcements allocate nothing, so the limits are generous:
+// a file that this server wrote with other settings must load.
+constexpr uint64_t kArgumentCountMax = INT32_MAX;
+constexpr uint64_t kArgumentMaxBytes = uint64_t{64} << 30;
 
 constexpr size_t kChunkBytes = size_t{256} << 10;
 // The maximum number of digits of a length or count in the file. No valid length has more, and 64
@@ -74,12 +69,12 @@ AofLexer::Step AofLexer::lex_command(std::string_view bytes) {
   uint64_t count = 0;
   if (const Step step = lex_length(bytes, '*', count); step != Step::kDone) return step;
   if (count == 0) return wrong(1, aof_fault::kNoArguments);
-  if (count > limits_.argument_count_max) return wrong(1, aof_fault::kTooManyArguments);
+  if (count > kArgumentCountMax) return wrong(1, aof_fault::kTooManyArguments);
   for (; count > 0; --count) {
     uint64_t size = 0;
     const size_t at = position_;
     if (const Step step = lex_length(bytes, '$', size); step != Step::kDone) return step;
-    if (size > limits_.argument_max_bytes) return wrong(at + 1, aof_fault::kLongArgument);
+    if (size > kArgumentMaxBytes) return wrong(at + 1, aof_fault::kLongArgument);
     wanted_bytes_ = position_ + size + 2;
     if (size > bytes.size() - position_) return Step::kMore;
     arguments_.push_back(bytes.substr(position_, size));
@@ -140,11 +135,11 @@ core::Result<bool> AofLexer::read_more() {
 }
 
 bool is_aof_multi(std::span<const std::string_view> arguments) {
-  return arguments.size() == 1 && is_word(arguments[0], "MULTI");
+  return arguments.size() == 1 && protocol::equals_ignore_case(arguments[0], "MULTI");
 }
 
 bool is_aof_exec(std::span<const std::string_view> arguments) {
-  return arguments.size() == 1 && is_word(arguments[0], "EXEC");
+  return arguments.size() == 1 && protocol::equals_ignore_case(arguments[0], "EXEC");
 }
 
 }  // namespace persistence

@@ -21,13 +21,6 @@
 
 namespace persistence {
 
-// Maximum announced lengths and counts. Announcements allocate nothing, so the limits are generous:
-// a file that this server wrote with other settings must load.
-struct AofLimits {
-  uint64_t argument_count_max = INT32_MAX;
-  uint64_t argument_max_bytes = uint64_t{64} << 30;
-};
-
 // Reasons why the bytes of a file are wrong.
 namespace aof_fault {
 inline constexpr std::string_view kOpenAnnotation = "an annotation without end";
@@ -53,8 +46,7 @@ class AofLexer {
 
   // Creates a lexer of the first `size_bytes` bytes of `file`, which must outlive the lexer.
   // REQUIRES: nothing has been read from `file`.
-  AofLexer(InputFile& file, uint64_t size_bytes, const AofLimits& limits)
-      : file_(file), size_bytes_(size_bytes), limits_(limits) {}
+  AofLexer(InputFile& file, uint64_t size_bytes) : file_(file), size_bytes_(size_bytes) {}
 
   // Skips the next `count` bytes, such as a snapshot before the commands, and passes them to `see`
   // in pieces. REQUIRES: called before next().
@@ -92,7 +84,6 @@ class AofLexer {
 
   InputFile& file_;
   uint64_t size_bytes_;
-  const AofLimits limits_;
 
   std::vector<char> buffer_;
   // The start of the bytes that are read but not consumed, where the current item begins.

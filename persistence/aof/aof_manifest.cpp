@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/number.h"
 #include "persistence/bytes/crc64.h"
+#include "protocol/arguments.h"
 #include "protocol/inline_splitter.h"
 
 namespace persistence {
@@ -28,11 +28,6 @@ core::Error wrong(std::string_view place, std::string_view reason) {
 // follows the message.
 core::Error malformed(std::string_view place, std::string_view reason) {
   return wrong(place, fmt::format("Invalid AOF manifest file format, {}", reason));
-}
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(
-      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 std::string_view trim(std::string_view text) {
@@ -84,16 +79,16 @@ core::Result<ManifestLine> parse_entry(std::string_view line, const std::string&
   ManifestLine entry;
   for (size_t i = 0; i < words.size(); i += 2) {
     const std::string_view value = words[i + 1];
-    if (equal_ignoring_case(words[i], "file")) {
+    if (protocol::equals_ignore_case(words[i], "file")) {
       entry.file.name = value;
       if (!is_file_name(entry.file.name)) return malformed(place, manifest_fault::kNoFileName);
-    } else if (equal_ignoring_case(words[i], "seq")) {
+    } else if (protocol::equals_ignore_case(words[i], "seq")) {
       const auto sequence = core::parse_int64(value);
       if (!sequence || *sequence <= 0 || *sequence > kSequenceMax) {
         return malformed(place, manifest_fault::kNoSequence);
       }
       entry.file.sequence = static_cast<uint64_t>(*sequence);
-    } else if (equal_ignoring_case(words[i], "type")) {
+    } else if (protocol::equals_ignore_case(words[i], "type")) {
       entry.type = value.size() == 1 ? value.front() : '?';
     }
     // Fields that later versions may add are ignored.
@@ -235,23 +230,16 @@ const AofFile& AofManifest::replace_all(const AofNames& names, AofBaseFormat for
 }
 
 core::Result<AofManifest> load_manifest(FileSystem& files, const std::string& path) {
-  auto file = files.open_input(path);
-  if (!file) return file.error();
-  if ((*file)->size_bytes() > kManifestMaxBytes) {
-    return wrong(fmt::format("'{}'", path), "it is too large");
-  }
-  std::string text((*file)->size_bytes(), '\0');
-  auto got = (*file)->read(text);
-  if (!got) return got.error();
-  text.resize(*got);
-  return AofManifest::parse(text, path);
+  const auto text = read_beginning(files, path, kManifestMaxBytes + 1);
+  if (!text) return text.error();
+  if (text->size() > kManifestMaxBytes) return wrong(fmt::format("'{}'", path), "it is too large");
+  return AofManifest::parse(*text, path);
 }
 
-core::Result<> save_manifest(FileSystem& files, const std::string& directory, const AofNames& names,
+core::Result<> save_manifest(FileSystem& files, const AofPlace& place,
                              const AofManifest& manifest) {
-  const std::string prefix = directory + "/";
-  return replace_file(files, prefix + names.manifest(), prefix + names.temporary_manifest(),
-                      manifest.encode());
+  return replace_file(files, place.path_of(place.names.manifest()),
+                      place.path_of(place.names.temporary_manifest()), manifest.encode());
 }
 
 }  // namespace persistence

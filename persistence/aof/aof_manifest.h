@@ -87,10 +87,15 @@ class AofManifest {
   std::vector<AofFile> incrementals_;
 };
 
-// load_manifest() and save_manifest() read and write the manifest. REQUIRES: `directory` is the
-// directory of the log's files.
+struct AofPlace {
+  std::string directory;  // directory of the manifest and of the files that it names
+  AofNames names;
+
+  std::string path_of(const std::string& name) const { return directory + "/" + name; }
+};
+
+// load_manifest() and save_manifest() read and write the manifest.
 core::Result<AofManifest> load_manifest(FileSystem& files, const std::string& path);
-core::Result<> save_manifest(FileSystem& files, const std::string& directory, const AofNames& names,
-                             const AofManifest& manifest);
+core::Result<> save_manifest(FileSystem& files, const AofPlace& place, const AofManifest& manifest);
 
 }  // namespace persistence

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 
 #include "persistence/aof/aof_tail.h"
@@ -22,11 +21,11 @@ class Scanner {
  public:
   Scanner(FileSystem& files, const std::string& path) : files_(files), path_(path) {}
 
-  core::Result<AofScan> run(uint64_t preamble_bytes, const AofLimits& limits) {
+  core::Result<AofScan> run(uint64_t preamble_bytes) {
     auto file = files_.open_input(path_);
     if (!file) return file.error();
     const uint64_t size = (*file)->size_bytes();
-    AofLexer lexer(**file, size, limits);
+    AofLexer lexer(**file, size);
     auto skipped =
         lexer.skip(preamble_bytes, [&](std::string_view bytes) { checksum_.update(bytes); });
     if (!skipped) return skipped.error();
@@ -38,7 +37,8 @@ class Scanner {
       auto next = lexer.next();
       if (!next) return next.error();
       item = *next;
-      take(item, lexer);
+      if (item == Item::kCommand) take_command(lexer);
+      if (item == Item::kAnnotation) take_annotation(lexer);
     } while (!is_stopped_ && (item == Item::kCommand || item == Item::kAnnotation));
     if (item == Item::kWrong) wrong(lexer.wrong_offset(), lexer.reason());
     if (scan_.condition == Condition::kWhole) {
@@ -48,11 +48,6 @@ class Scanner {
   }
 
  private:
-  void take(Item item, const AofLexer& lexer) {
-    if (item == Item::kCommand) take_command(lexer);
-    if (item == Item::kAnnotation) take_annotation(lexer);
-  }
-
   void take_command(const AofLexer& lexer) {
     const bool multi = is_aof_multi(lexer.arguments());
     const bool exec = is_aof_exec(lexer.arguments());
@@ -200,27 +195,24 @@ core::Result<> hand_out(const AofLexer& lexer, bool& in_transaction, const std::
 }  // namespace
 
 core::Result<bool> begins_with_snapshot(FileSystem& files, const std::string& path) {
-  auto file = files.open_input(path);
-  if (!file) return file.error();
-  std::array<char, 6> bytes{};
-  auto got = (*file)->read(bytes);
-  if (!got) return got.error();
-  const std::string_view beginning(bytes.data(), *got);
-  return beginning.starts_with("REDIS") || beginning == "VALKEY";
+  constexpr size_t kMagicBytesMax = 6;
+  const auto beginning = read_beginning(files, path, kMagicBytesMax);
+  if (!beginning) return beginning.error();
+  return beginning->starts_with("REDIS") || *beginning == "VALKEY";
 }
 
-core::Result<AofScan> scan_aof(FileSystem& files, const std::string& path, uint64_t preamble_bytes,
-                               const AofLimits& limits) {
-  return Scanner(files, path).run(preamble_bytes, limits);
+core::Result<AofScan> scan_aof(FileSystem& files, const std::string& path,
+                               uint64_t preamble_bytes) {
+  return Scanner(files, path).run(preamble_bytes);
 }
 
 core::Result<> replay_aof(FileSystem& files, const std::string& path, const AofScan& scan,
-                          const AofCommandHandler& handler, const AofLimits& limits) {
+                          const AofCommandHandler& handler) {
   assert(scan.condition != Condition::kDamaged);
   auto file = files.open_input(path);
   if (!file) return file.error();
   if ((*file)->size_bytes() < scan.sound_bytes) return changed(path, (*file)->size_bytes());
-  AofLexer lexer(**file, scan.sound_bytes, limits);
+  AofLexer lexer(**file, scan.sound_bytes);
   RunningChecksum checksum;
   auto skipped =
       lexer.skip(scan.preamble_bytes, [&](std::string_view bytes) { checksum.update(bytes); });

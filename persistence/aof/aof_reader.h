@@ -99,13 +99,13 @@ core::Result<bool> begins_with_snapshot(FileSystem& files, const std::string& pa
 // Scans the file, whose commands begin at `preamble_bytes`, the end of the snapshot. Errors:
 // failures to read the file. Invalid bytes are not an error: AofScan reports them.
 core::Result<AofScan> scan_aof(FileSystem& files, const std::string& path,
-                               uint64_t preamble_bytes = 0, const AofLimits& limits = {});
+                               uint64_t preamble_bytes = 0);
 
 // Passes the commands to the handler. Errors: failures to read the file; those of the handler, with
 // the offset; a file that changed after the scan. Such a change is detected at the end at the
 // latest. After an error the applied commands must be discarded. REQUIRES: `scan` is not damaged.
 core::Result<> replay_aof(FileSystem& files, const std::string& path, const AofScan& scan,
-                          const AofCommandHandler& handler, const AofLimits& limits = {});
+                          const AofCommandHandler& handler);
 
 // Returns whether the torn tail of `scans[index]` may be cut off. `scans` covers all files of a log
 // in the order of loading. Only files without commands may follow, because a rewrite creates the

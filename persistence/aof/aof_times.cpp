@@ -24,7 +24,7 @@ core::Result<AofTimes> read_aof_times(FileSystem& files, const std::string& path
   assert(scan.condition != AofScan::Condition::kDamaged);
   auto file = files.open_input(path);
   if (!file) return file.error();
-  AofLexer lexer(**file, scan.sound_bytes, {});
+  AofLexer lexer(**file, scan.sound_bytes);
   auto skipped = lexer.skip(scan.preamble_bytes, [](std::string_view) {});
   if (!skipped) return skipped.error();
   AofTimes times;

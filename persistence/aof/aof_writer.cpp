@@ -25,8 +25,7 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
   if (begin != Begin::kNow) {
     // Saves the manifest without the new file, which is not part of the data yet. Otherwise the
     // next start would see commands without a manifest and report that the manifest was lost.
-    auto saved = save_manifest(files_, place_.directory, place_.names, manifest_);
-    if (!saved) return saved;
+    if (auto saved = save_manifest(files_, place_, manifest_); !saved) return saved;
   }
   AofIncrement opened;
   std::unique_ptr<AppendFile> newest;
@@ -42,12 +41,11 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
     files_bytes += opened.size_bytes() - tail->size_bytes;
   } else {
     const AofFile& entry = manifest_.add_incremental(place_.names);
-    auto created = AofIncrement::create(files_, path_of(entry.name));
+    auto created = AofIncrement::create(files_, place_.path_of(entry.name));
     if (!created) return created.error();
     opened = std::move(*created);
     if (begin == Begin::kNow) {
-      auto saved = save_manifest(files_, place_.directory, place_.names, manifest_);
-      if (!saved) return saved;
+      if (auto saved = save_manifest(files_, place_, manifest_); !saved) return saved;
     }
     files_bytes += opened.size_bytes();
   }
@@ -69,7 +67,7 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
 core::Result<std::unique_ptr<AppendFile>> AofWriter::sync_files() {
   std::unique_ptr<AppendFile> newest;
   for (const AofFile& entry : manifest_.incrementals()) {
-    auto file = files_.open_append(path_of(entry.name), OpenMode::kAppend);
+    auto file = files_.open_append(place_.path_of(entry.name), OpenMode::kAppend);
     if (!file) return file.error();
     newest = std::move(*file);
     if (auto synced = newest->sync(); !synced) return synced.error();
@@ -193,11 +191,10 @@ core::Result<> AofWriter::prepare_rotation() {
   if (next_) return {};  // an earlier attempt created the file but did not rotate
   AofManifest manifest = manifest_;
   const std::string name = manifest.add_incremental(place_.names).name;
-  auto created = AofIncrement::create(files_, path_of(name));
+  auto created = AofIncrement::create(files_, place_.path_of(name));
   if (!created) return created.error();
   if (!needs_base_) {
-    auto saved = save_manifest(files_, place_.directory, place_.names, manifest);
-    if (!saved) return saved;
+    if (auto saved = save_manifest(files_, place_, manifest); !saved) return saved;
   }
   manifest_ = std::move(manifest);
   next_ = std::move(*created);
@@ -235,11 +232,10 @@ core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBase
   const std::string name = manifest.replace_base(place_.names, format).name;
   const auto size = files_.size_bytes(new_base_path);
   if (!size) return size.error();
-  if (auto renamed = files_.rename(new_base_path, path_of(name)); !renamed) return renamed;
+  if (auto renamed = files_.rename(new_base_path, place_.path_of(name)); !renamed) return renamed;
   // After a failure the disk may have the old or the new manifest, so the files of both manifests
   // are kept.
-  auto saved = save_manifest(files_, place_.directory, place_.names, manifest);
-  if (!saved) return saved;
+  if (auto saved = save_manifest(files_, place_, manifest); !saved) return saved;
   manifest_ = std::move(manifest);
   {
     const std::scoped_lock lock(mutex_);
@@ -266,11 +262,9 @@ void AofWriter::remove_history() {
   if (manifest_.history().empty()) return;
   AofManifest manifest = manifest_;
   for (const AofFile& file : manifest_.history()) {
-    if (files_.remove(path_of(file.name))) manifest.drop_from_history(file.name);
+    if (files_.remove(place_.path_of(file.name))) manifest.drop_from_history(file.name);
   }
-  if (save_manifest(files_, place_.directory, place_.names, manifest)) {
-    manifest_ = std::move(manifest);
-  }
+  if (save_manifest(files_, place_, manifest)) manifest_ = std::move(manifest);
 }
 
 uint64_t AofWriter::size_bytes() const {

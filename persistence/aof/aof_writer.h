@@ -32,11 +32,6 @@
 
 namespace persistence {
 
-struct AofPlace {
-  std::string directory;  // directory of the log's files
-  AofNames names;
-};
-
 class BatchLines;
 
 class AofWriter {
@@ -106,7 +101,6 @@ class AofWriter {
   }
 
  private:
-  std::string path_of(const std::string& name) const { return place_.directory + "/" + name; }
   core::Result<std::unique_ptr<AppendFile>> sync_files();
   // Writes the pending bytes. REQUIRES: the caller holds mutex_.
   core::Result<> write_locked();

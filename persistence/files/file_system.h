@@ -90,6 +90,10 @@ class FileSystem {
 // Returns the file system of the operating system. It lives as long as the process.
 FileSystem& posix_file_system();
 
+// Reads the first bytes of a file, at most `bytes_max`.
+core::Result<std::string> read_beginning(FileSystem& files, const std::string& path,
+                                         size_t bytes_max);
+
 // Creates the file, calls `fill(sink)` to write it, and syncs it. `fill` returns a Result. An
 // existing file at `path` is overwritten. Errors: those of `files` and `fill`; the file is then
 // removed.

@@ -176,6 +176,17 @@ FileSystem& posix_file_system() {
   return files;
 }
 
+core::Result<std::string> read_beginning(FileSystem& files, const std::string& path,
+                                         size_t bytes_max) {
+  const auto file = files.open_input(path);
+  if (!file) return file.error();
+  std::string bytes(std::min<uint64_t>((*file)->size_bytes(), bytes_max), '\0');
+  const auto got = (*file)->read(bytes);
+  if (!got) return got.error();
+  bytes.resize(*got);
+  return {boost::system::in_place_value, std::move(bytes)};
+}
+
 core::Result<> move_into_place(FileSystem& files, const std::string& temporary,
                                const std::string& path) {
   if (auto renamed = files.rename(temporary, path); !renamed) {

@@ -43,11 +43,11 @@ struct Reading {
   uint64_t count = 0;
 };
 
-Reading read(const std::string& bytes, const persistence::AofLimits& limits) {
+Reading read(const std::string& bytes) {
   virtual_disk::VirtualDisk disk;
   disk.put("f", bytes);
   Reading reading;
-  reading.scan = persistence::scan_aof(disk, "f", 0, limits).value();
+  reading.scan = persistence::scan_aof(disk, "f").value();
   const AofScan& scan = reading.scan;
   require(scan.sound_bytes <= bytes.size(), "more sound bytes than there are");
   require(scan.fault_offset <= bytes.size(), "the fault lies behind the end");
@@ -64,7 +64,7 @@ Reading read(const std::string& bytes, const persistence::AofLimits& limits) {
     ++reading.count;
     return {};
   };
-  require(bool(persistence::replay_aof(disk, "f", scan, keep, limits)), "the passes disagree");
+  require(bool(persistence::replay_aof(disk, "f", scan, keep)), "the passes disagree");
   require(reading.count == scan.command_count, "not all commands were handed out");
   return reading;
 }
@@ -75,11 +75,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::string bytes = data[0] % 2 == 0 ? std::string(rest) : file_of_ours(rest);
-  persistence::AofLimits limits;
-  if (data[0] % 8 == 7) limits = {.argument_count_max = 3, .argument_max_bytes = 5};
-  const Reading reading = read(bytes, limits);
+  const Reading reading = read(bytes);
   if (reading.scan.condition != Condition::kTorn) return 0;
-  const Reading cut = read(bytes.substr(0, reading.scan.sound_bytes), limits);
+  const Reading cut = read(bytes.substr(0, reading.scan.sound_bytes));
   require(cut.scan.condition == Condition::kWhole, "a file that was cut is not whole");
   require(cut.commands == reading.commands, "cutting changed the commands");
   return 0;

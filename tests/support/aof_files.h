@@ -135,17 +135,17 @@ struct Reading {
 };
 
 // Scans the bytes as an append log file. If they are not damaged, replays their complete commands.
-inline Reading read(std::string bytes, const persistence::AofLimits& limits = {}) {
+inline Reading read(std::string bytes) {
   virtual_disk::VirtualDisk disk;
   disk.put("dir/file", std::move(bytes));
   Reading reading;
-  reading.scan = persistence::scan_aof(disk, "dir/file", 0, limits).value();
+  reading.scan = persistence::scan_aof(disk, "dir/file").value();
   if (reading.scan.condition == persistence::AofScan::Condition::kDamaged) return reading;
   const auto keep = [&](const persistence::AofCommand& command) -> core::Result<> {
     reading.commands.emplace_back(command.arguments.begin(), command.arguments.end());
     return {};
   };
-  persistence::replay_aof(disk, "dir/file", reading.scan, keep, limits).value();
+  persistence::replay_aof(disk, "dir/file", reading.scan, keep).value();
   return reading;
 }
 

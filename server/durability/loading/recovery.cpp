@@ -177,13 +177,13 @@ class Recovery {
   }
 
   core::Error refused(const std::string& path, const AofScan& scan) const {
-    const auto& directory = parts_.log_directory;
+    const persistence::AofPlace& place = parts_.log_directory.place;
     return {fmt::format(
         "{}. Next: `bloomery-server --check-aof {}` checks every file; --fix cuts a torn end. "
         "Damaged data come from a replica (start empty with --replicaof) or a backup of '{}'",
         persistence::aof_error(path, scan).message,
-        persistence::printable_path(directory.path_of(directory.names().manifest())),
-        persistence::printable_path(directory.path()))};
+        persistence::printable_path(place.path_of(place.names.manifest())),
+        persistence::printable_path(place.directory))};
   }
 
   // A crash truncates only the file written last, so only empty files may follow a truncated one.

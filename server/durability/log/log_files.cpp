@@ -14,7 +14,7 @@ LogFiles::LogFiles(const Config& config, const core::Clock& clock, persistence::
                    persistence::FileSystem& files)
     : directory_(files, ".", config.text(OptionId::kAppendDirName),
                  persistence::AofNames(config.text(OptionId::kAppendFileName))),
-      writer_(files, journal, clock, {directory_.path(), directory_.names()}) {
+      writer_(files, journal, clock, directory_.place) {
   directory_.on_removed = [](const std::string& path) {
     log_notice("Removed '{}', which no append log needs", path);
   };

@@ -253,7 +253,7 @@ TEST(AofManifestTest, SavedManifestIsOldOrNewAfterAPowerCut) {
     virtual_disk::VirtualDisk disk(seed);
     disk.put("dir/log.manifest", old_one.encode());
     disk.fail_from_operation(1 + seed % 7);
-    const bool saved = bool(save_manifest(disk, "dir", names, large_manifest()));
+    const bool saved = bool(save_manifest(disk, {"dir", names}, large_manifest()));
     disk.cut_power(static_cast<virtual_disk::Unsynced>(seed % 3));
     const auto loaded = load_manifest(disk, "dir/log.manifest");
     ASSERT_TRUE(loaded) << seed << loaded.error().message;

@@ -333,7 +333,8 @@ TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
     EXPECT_EQ(answered[static_cast<size_t>(client)], kWrites / (client + 1));
   }
   disk_.cut_power(Unsynced::kLost);
-  const auto content = disk_.content(log_.files().directory().path_of("appendonly.aof.1.incr.aof"));
+  const auto content =
+      disk_.content(log_.files().directory().place.path_of("appendonly.aof.1.incr.aof"));
   ASSERT_TRUE(content);
   EXPECT_NE(content->find("\r\n0:299\r\n"), std::string::npos);
   EXPECT_NE(content->find("\r\n3:74\r\n"), std::string::npos);
