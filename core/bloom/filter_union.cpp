@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,10 +20,6 @@ Error cannot_merge(fmt::format_string<Values...> reason, Values&&... values) {
   return Error{"ERR cannot merge: " + fmt::format(reason, std::forward<Values>(values)...)};
 }
 
-bool are_equal_rates(double a, double b) {
-  return std::fabs(a - b) <= kRateTolerance * b;
-}
-
 // Compares the settings that determine an item's bits. Errors: one of the filters is deletable or
 // has a window, or the settings differ.
 Result<> check_settings(const FilterParameters& first, const FilterParameters& other) {
@@ -38,7 +33,7 @@ Result<> check_settings(const FilterParameters& first, const FilterParameters& o
     return cannot_merge("the layouts differ ({} and {})", layout_name(first.layout),
                         layout_name(other.layout));
   }
-  if (!are_equal_rates(first.error_rate, other.error_rate)) {
+  if (!is_close(first.error_rate, other.error_rate)) {
     return cannot_merge("the error rates differ ({} and {})", first.error_rate, other.error_rate);
   }
   if (first.seed != other.seed) return cannot_merge("the seeds differ");
@@ -107,40 +102,32 @@ Result<> check_inputs(UnionInputs inputs) {
   return {};
 }
 
-void set_bits(std::span<std::byte> target, std::span<const std::byte> source) {
-  size_t at = 0;
-  for (; at + sizeof(uint64_t) <= source.size(); at += sizeof(uint64_t)) {
-    uint64_t ours;
-    uint64_t theirs;
-    std::memcpy(&ours, target.data() + at, sizeof(ours));
-    std::memcpy(&theirs, source.data() + at, sizeof(theirs));
-    ours |= theirs;
-    std::memcpy(target.data() + at, &ours, sizeof(ours));
-  }
-  for (; at < source.size(); ++at) target[at] |= source[at];
-}
-
 // ORs `other` into `bits`. Skips the pages of `other` that contain only zeros, so that the kernel
 // allocates no memory for the same pages of `bits`.
 void add_bits(BitArray& bits, const BitArray& other) {
   other.visit_data(0, other.bytes().size(), [&](uint64_t offset, std::span<const std::byte> piece) {
     const bool has_ones =
         std::ranges::any_of(piece, [](std::byte byte) { return byte != std::byte{0}; });
-    if (has_ones) set_bits(bits.bytes().subspan(offset, piece.size()), piece);
+    if (!has_ones) return;
+    const auto target = bits.bytes().subspan(offset, piece.size());
+    for (size_t i = 0; i < piece.size(); ++i) target[i] |= piece[i];
   });
 }
 
-// Returns the item count of a united layer. `sum` is the total of the item counts of the layers
-// that were united, `most` the largest of these counts. The result is `estimate`, limited to the
-// range from `most` to `sum`. If `estimate` is far above `sum`, it is returned unchanged.
-double items_within(double estimate, uint64_t most, uint64_t sum) {
+// Estimates the item count of a united layer with `ones` set bits. `sum` is the total of the item
+// counts of the layers that were united, `most` the largest of these counts. The result is limited
+// to the range from `most` to `sum`, unless the estimate is far above `sum`.
+uint64_t estimated_count(const Geometry& geometry, uint64_t ones, uint64_t most, uint64_t sum) {
+  const double fill = static_cast<double>(ones) / static_cast<double>(geometry.bit_count);
+  const double estimate = estimated_items(geometry, fill);
   const double lower = static_cast<double>(most);
   const double upper = static_cast<double>(sum);
   // Upper bound of the estimate's error. An estimate above `sum` by more than this bound shows that
   // the bits contain items that no count includes.
   const double slack = 3 * std::sqrt(upper) + 1;
-  if (estimate > upper + slack) return estimate;
-  return std::clamp(estimate, lower, upper);
+  const bool is_far = estimate > upper + slack;
+  return static_cast<uint64_t>(
+      std::llround(is_far ? estimate : std::clamp(estimate, lower, upper)));
 }
 
 // A layer of the union, and whether its item count is an estimate.
@@ -149,63 +136,36 @@ struct UnitedLayer {
   bool is_estimated = false;
 };
 
-class LayerUnion {
- public:
-  LayerUnion(UnionInputs inputs, size_t index) : index_(index) {
-    for (const ScalableFilter* input : inputs) {
-      if (index < input->layer_count()) inputs_.push_back(input);
-    }
+// Returns layer `index` of the union; nullopt if the allocation fails.
+std::optional<UnitedLayer> unite_layer(UnionInputs inputs, size_t index) {
+  std::vector<const ScalableFilter*> owners;  // inputs that have the layer
+  for (const ScalableFilter* input : inputs) {
+    if (index < input->layer_count()) owners.push_back(input);
   }
-
-  // Returns nullopt if the allocation fails.
-  std::optional<UnitedLayer> make() const {
-    const LayerInfo info = inputs_.front()->layer_info(index_);
-    auto bits = inputs_.front()->layer_bits(index_).clone();
-    if (!bits) return std::nullopt;
-    UnitedLayer layer;
-    layer.parts.item_count = info.item_count;
-    if (inputs_.size() > 1) {
-      for (size_t i = 1; i < inputs_.size(); ++i) add_bits(*bits, inputs_[i]->layer_bits(index_));
-      const uint64_t ones = bits->count_ones();
-      const auto count = count_of_whole(ones);
-      layer.is_estimated = !count;
-      layer.parts.item_count = count ? *count : estimate(info.geometry, ones);
-    }
-    layer.parts.geometry = info.geometry;
-    layer.parts.capacity = info.capacity;
-    layer.parts.error_rate = info.error_rate;
-    layer.parts.bits = std::move(*bits);
-    return layer;
-  }
-
- private:
-  // Item count of an input that already has all bits of the union; nullopt if no input has all
-  // these bits.
-  std::optional<uint64_t> count_of_whole(uint64_t ones) const {
-    std::optional<uint64_t> most;
-    for (const ScalableFilter* input : inputs_) {
-      if (input->layer_bits(index_).count_ones() != ones) continue;
-      most = std::max(most.value_or(0), input->layer_info(index_).item_count);
-    }
-    return most;
-  }
-
-  uint64_t estimate(const Geometry& geometry, uint64_t ones) const {
+  const LayerInfo info = owners.front()->layer_info(index);
+  auto bits = owners.front()->layer_bits(index).clone();
+  if (!bits) return std::nullopt;
+  uint64_t item_count = info.item_count;
+  bool is_estimated = false;
+  if (owners.size() > 1) {
+    for (size_t i = 1; i < owners.size(); ++i) add_bits(*bits, owners[i]->layer_bits(index));
+    const uint64_t ones = bits->count_ones();
     uint64_t most = 0;
     uint64_t sum = 0;
-    for (const ScalableFilter* input : inputs_) {
-      const uint64_t count = input->layer_info(index_).item_count;
+    std::optional<uint64_t> of_whole;  // item count of an input that has all bits of the union
+    for (const ScalableFilter* owner : owners) {
+      const uint64_t count = owner->layer_info(index).item_count;
       most = std::max(most, count);
       sum += count;
+      const bool is_whole = owner->layer_bits(index).count_ones() == ones;
+      if (is_whole) of_whole = std::max(of_whole.value_or(0), count);
     }
-    const double fill = static_cast<double>(ones) / static_cast<double>(geometry.bit_count);
-    const double items = items_within(estimated_items(geometry, fill), most, sum);
-    return static_cast<uint64_t>(std::llround(items));
+    is_estimated = !of_whole;
+    item_count = of_whole ? *of_whole : estimated_count(info.geometry, ones, most, sum);
   }
-
-  size_t index_;
-  std::vector<const ScalableFilter*> inputs_;
-};
+  return UnitedLayer{{info.geometry, info.capacity, item_count, info.error_rate, std::move(*bits)},
+                     is_estimated};
+}
 
 double predicted_error(LayoutId layout, const LayerParts& layer) {
   return with_layout(layout, [&]<class Layout>() {
@@ -247,7 +207,7 @@ Result<std::unique_ptr<ScalableFilter>> unite(UnionInputs inputs, Overfill overf
   parameters.item_count_is_estimated = std::ranges::any_of(inputs, is_estimated);
   std::vector<LayerParts> layers;
   for (size_t i = 0; i < longest_of(inputs).layer_count(); ++i) {
-    auto layer = LayerUnion(inputs, i).make();
+    auto layer = unite_layer(inputs, i);
     if (!layer) return Error{"ERR Insufficient memory to merge filters"};
     if (layer->is_estimated && overfill == Overfill::kRefused) {
       if (auto checked = check_fill(layout.id, i, layer->parts); !checked) return checked.error();

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -245,6 +246,9 @@ double estimated_items(const Geometry& geometry, double fill_ratio);
 // Relative tolerance for values that another machine computed. The logarithm function of that
 // machine may differ in the last digit, and so may the sizes computed with it.
 inline constexpr double kRateTolerance = 1e-9;
+inline bool is_close(double a, double b) {
+  return std::fabs(a - b) <= kRateTolerance * b;
+}
 
 // A planned layer, before its memory is allocated.
 struct LayerPlan {

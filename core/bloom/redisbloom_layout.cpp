@@ -39,8 +39,7 @@ std::optional<double> RedisBloomLayout::bits_per_item(double error_rate, uint64_
   for (int i = 0; i < kRoundings && hash_count_for(per_item) != hash_count; ++i) {
     per_item = std::nextafter(per_item, far);
   }
-  const bool is_close = std::fabs(per_item - own) <= kRateTolerance * own;
-  if (!is_close || hash_count_for(per_item) != hash_count) return std::nullopt;
+  if (!is_close(per_item, own) || hash_count_for(per_item) != hash_count) return std::nullopt;
   return per_item;
 }
 

@@ -16,7 +16,6 @@
 // Source: docs/formats.md, "Checks".
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -65,12 +64,6 @@ struct SettingsClaim {
   double tightening_ratio = 0;
   uint64_t has_random_seed = 0;  // used only by the layout valkey-bloom
 };
-
-// Returns whether two rates are equal within the rounding differences of logarithms on different
-// machines.
-inline bool is_close(double a, double b) {
-  return std::fabs(a - b) <= core::bloom::kRateTolerance * b;
-}
 
 // Returns the number of bytes of an array of `bit_count` bits.
 inline uint64_t whole_bytes(uint64_t bit_count) {

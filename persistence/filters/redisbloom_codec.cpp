@@ -58,7 +58,7 @@ uint64_t words_of(uint64_t bit_count) {
 // writes these three fields unchanged, so a layer that was accepted once is always accepted.
 std::optional<Geometry> redisbloom_geometry(const LayerClaim& claim, bool may_be_rounded) {
   const auto per_item = RedisBloomLayout::bits_per_item(claim.error_rate, claim.hash_count);
-  if (!per_item || !is_close(claim.bits_per_item, *per_item)) return std::nullopt;
+  if (!per_item || !core::bloom::is_close(claim.bits_per_item, *per_item)) return std::nullopt;
   auto geometry = RedisBloomLayout::size_with(claim.capacity, *per_item);
   if (!geometry) return std::nullopt;
   if (claim.exponent != 0) {

@@ -126,7 +126,7 @@ void decode_valkeybloom(ModuleReader& in, FilterBuilder& builder, unsigned /*ver
 std::optional<Geometry> accept_valkeybloom(LayerClaim& claim, FilterParameters& parameters,
                                            std::span<const LayerParts> earlier) {
   const double rate = layer_error_rate(parameters, static_cast<uint32_t>(earlier.size()));
-  if (!is_close(claim.error_rate, rate)) return std::nullopt;
+  if (!core::bloom::is_close(claim.error_rate, rate)) return std::nullopt;
   claim.error_rate = rate;
   if (!earlier.empty() && earlier.back().item_count != earlier.back().capacity) return std::nullopt;
   const auto geometry =
