@@ -60,7 +60,7 @@ class ModuleWriter {
   void string_head(uint64_t size_bytes);
   void end();
 
- private:
+ protected:
   ByteWriter& writer_;
 };
 

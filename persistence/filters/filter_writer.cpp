@@ -52,7 +52,7 @@ void FilterWriter::array_behind(std::string_view head, const ScalableFilter& fil
   const bool is_packed = packing_of(bits) == Packing::kIfSmaller;
   if (!bits.is_mapped()) {
     const std::string_view array = stored_array(filter, index, padded_);
-    if (is_packed) return fields_.string(std::string(head).append(array), packing_);
+    if (is_packed) return string(std::string(head).append(array), packing_);
     plain_string_head(head, array.size());
     return writer_.bytes(array);
   }
@@ -61,18 +61,18 @@ void FilterWriter::array_behind(std::string_view head, const ScalableFilter& fil
     std::string whole(head);
     ByteWriter copy(whole);
     write_plain(copy, bits, 0, array_bytes);
-    return fields_.string(whole, packing_);
+    return string(whole, packing_);
   }
   plain_string_head(head, array_bytes);
   write_plain(writer_, bits, 0, array_bytes);
 }
 
 void FilterWriter::runs(const ScalableFilter& filter, size_t index) {
-  write_runs(writer_, fields_, filter.layer_bits(index));
+  write_runs(writer_, *this, filter.layer_bits(index));
 }
 
 void FilterWriter::plain_string_head(std::string_view head, uint64_t array_bytes) {
-  fields_.string_head(head.size() + array_bytes);
+  string_head(head.size() + array_bytes);
   writer_.bytes(head);
 }
 

@@ -28,14 +28,10 @@ LayerClaim claim_of(const core::bloom::ScalableFilter& filter, size_t index);
 std::string_view stored_array(const core::bloom::ScalableFilter& filter, size_t index,
                               std::string& padded);
 
-class FilterWriter {
+class FilterWriter : public ModuleWriter {
  public:
   FilterWriter(ByteWriter& writer, uint64_t id, Packing packing)
-      : writer_(writer), fields_(writer, id), packing_(packing) {}
-
-  void unsigned_number(uint64_t value) { fields_.unsigned_number(value); }
-  void real_number(double value) { fields_.real_number(value); }
-  void end() { fields_.end(); }
+      : ModuleWriter(writer, id), packing_(packing) {}
 
   void array(const core::bloom::ScalableFilter& filter, size_t index) {
     array_behind({}, filter, index);
@@ -49,8 +45,6 @@ class FilterWriter {
   void plain_string_head(std::string_view head, uint64_t array_bytes);
   Packing packing_of(const core::bloom::BitArray& bits) const;
 
-  ByteWriter& writer_;
-  ModuleWriter fields_;
   Packing packing_;
   std::string padded_;
 };
