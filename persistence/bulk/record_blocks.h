@@ -13,9 +13,9 @@
 // Thread safety: one thread at a time may use an object. The free functions are pure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,12 +88,9 @@ template <class Visitor>
 void for_each_record(std::string_view part, RecordFormat format, Visitor&& visit) {
   while (!part.empty()) {
     if (format == RecordFormat::kLines) {
-      const void* const end = std::memchr(part.data(), '\n', part.size());
-      const size_t size = end == nullptr
-                              ? part.size()
-                              : static_cast<size_t>(static_cast<const char*>(end) - part.data());
+      const size_t size = std::min(part.find('\n'), part.size());
       visit(part.substr(0, size));
-      part.remove_prefix(end == nullptr ? size : size + 1);
+      part.remove_prefix(std::min(size + 1, part.size()));
     } else {
       const uint32_t size = load_length32(part.data());
       visit(part.substr(sizeof(uint32_t), size));
