@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/keyspace/keyspace.h"
+#include "persistence/files/file_system.h"
 #include "persistence/rdb/rdb_loader.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "tests/support/snapshots.h"

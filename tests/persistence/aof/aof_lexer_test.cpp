@@ -145,7 +145,7 @@ TEST_F(AofLexerTest, ShortenedFileEndsEarly) {
   disk_.put("file", kSet);
   auto shorter = disk_.open_input("file");
   ASSERT_TRUE(shorter);
-  AofLexer lexer(**shorter, size_, {});
+  AofLexer lexer(**shorter, size_);
   EXPECT_EQ(*lexer.next(), Item::kCommand);
   EXPECT_EQ(*lexer.next(), Item::kEnd);
 }
