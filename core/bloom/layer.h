@@ -112,6 +112,8 @@ class Layer {
     ++item_count_;
     return true;
   }
+  // Counts items whose bits were set through bits().
+  void count_new(uint64_t count) { item_count_ += count; }
   template <class Layout>
   Removal remove(ItemHash hash) {
     const Removal removal = Layout::remove(bits_.words(), geometry(), hash);

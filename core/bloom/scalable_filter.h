@@ -159,6 +159,8 @@ class ScalableFilter {
 
  private:
   class Adder;
+  friend class BulkFilter;  // sets the bits of many items with several threads
+
   // State of a filter that has several layers, or parameters that a Layer cannot store, such as a
   // window or a seed.
   struct Chain {

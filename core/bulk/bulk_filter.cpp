@@ -34,10 +34,6 @@ concept ListsBits = requires(const Geometry& geometry, ItemHash hash, void (*vis
   Layout::visit_bits(geometry, hash, visit);
 };
 
-bool lists_bits(LayoutId layout) {
-  return with_layout(layout, []<class Layout>() { return ListsBits<Layout>; });
-}
-
 Error cannot_grow() {
   return Error{"OOM the filter is full and its next layer does not fit in memory",
                ErrorCode::kOutOfMemory};
@@ -46,144 +42,56 @@ Error is_full() {
   return Error{"ERR the filter is full and does not scale"};
 }
 
-std::optional<LayerParts> make_layer(const LayerPlan& plan, LayoutId layout) {
-  auto bits = BitArray::allocate(plan.geometry.bit_count, array_sharing(layout));
-  if (!bits) return std::nullopt;
-  return LayerParts{plan.geometry, plan.capacity, 0, plan.error_rate, std::move(*bits)};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<BulkFilter>> BulkFilter::create(const FilterParameters& asked,
                                                        const MemoryBudget& budget,
                                                        ThreadTeam& team) {
-  const FilterParameters parameters = without_unused(asked);
-  std::unique_ptr<BulkFilter> filter(new BulkFilter(parameters, budget, team));
-  if (!lists_bits(parameters.layout)) {
-    auto whole = ScalableFilter::create(parameters, budget);
-    if (!whole) return whole.error();
-    filter->whole_ = std::move(*whole);
-    return filter;
-  }
-  const auto plan = ScalableFilter::plan(parameters);
-  if (!plan) return plan.error();
-  const uint64_t size_bytes = plan->geometry.size_bytes();
-  if (!budget.fits(size_bytes)) return does_not_fit(size_bytes);
-  auto layer = make_layer(*plan, parameters.layout);
-  if (!layer) return does_not_fit(size_bytes);
-  filter->layers_.push_back(std::move(*layer));
-  filter->marks_.resize(team.size());
-  return filter;
+  auto filter = ScalableFilter::create(asked, budget);
+  if (!filter) return filter.error();
+  return std::unique_ptr<BulkFilter>(new BulkFilter(std::move(*filter), budget, team));
 }
 
-ItemHasher BulkFilter::hasher() const {
-  return {parameters_.layout, parameters_.hashes_32_bits, parameters_.seed};
-}
-
-uint64_t BulkFilter::item_count() const {
-  if (whole_ != nullptr) return whole_->item_count();
-  uint64_t sum = 0;
-  for (const LayerParts& layer : layers_) sum += layer.item_count;
-  return sum;
-}
-
-Result<std::unique_ptr<ScalableFilter>> BulkFilter::finish() {
-  if (whole_ != nullptr) return std::move(whole_);
-  return ScalableFilter::assemble(parameters_, std::move(layers_));
-}
-
-Result<> BulkFilter::add_to_whole(std::span<const ItemHash> hashes) {
-  std::vector<AddOutcome> outcomes(std::min(hashes.size(), kBatchItemsMax));
+// Adds the items on this thread.
+Result<> BulkFilter::add_alone(std::span<const ItemHash> hashes) {
+  std::array<AddOutcome, kGroupItems> outcomes;
   while (!hashes.empty()) {
-    const auto batch = hashes.first(std::min(hashes.size(), kBatchItemsMax));
-    const size_t done = whole_->add_many(batch, outcomes, budget_);
+    const auto group = hashes.first(std::min(hashes.size(), kGroupItems));
+    const size_t done = filter_->add_many(group, outcomes, budget_);
     for (const AddOutcome outcome : std::span(outcomes).first(done)) {
       if (outcome == AddOutcome::kFull) return is_full();
       if (outcome == AddOutcome::kCannotGrow) return cannot_grow();
     }
-    hashes = hashes.subspan(batch.size());
+    hashes = hashes.subspan(group.size());
   }
   return {};
 }
 
-Result<> BulkFilter::grow() {
-  if (!parameters_.is_scaling()) return is_full();
-  const LayerParts& last = layers_.back();
-  const auto plan = plan_next_layer(parameters_, static_cast<uint32_t>(layers_.size()),
-                                    {last.capacity, last.error_rate, last.geometry});
-  if (!plan || !budget_.fits(plan->geometry.size_bytes())) return cannot_grow();
-  auto layer = make_layer(*plan, parameters_.layout);
-  if (!layer) return cannot_grow();
-  layers_.push_back(std::move(*layer));
-  return {};
-}
-
 size_t BulkFilter::batch_size() const {
-  const size_t by_marks = kMarksMax / layers_.back().geometry.hash_count;
+  const size_t by_marks = kMarksMax / last_layer().geometry().hash_count;
   return std::clamp(by_marks, kBatchItemsMin, kBatchItemsMax);
 }
 
 // Size of a region in bits, as the exponent of a power of two.
 unsigned BulkFilter::region_shift() const {
-  const uint64_t least = (layers_.back().geometry.bit_count + kRegionsMax - 1) / kRegionsMax;
+  const uint64_t least = (last_layer().bits().bit_count() + kRegionsMax - 1) / kRegionsMax;
   return std::max<unsigned>(kRegionShiftMin, static_cast<unsigned>(std::bit_width(least - 1)));
-}
-
-template <class Layout>
-void BulkFilter::find_in_older(std::span<const ItemHash> hashes, std::span<bool> found) const {
-  // Visits the newest layer first, as ScalableFilter does.
-  for (size_t left = layers_.size() - 1; left > 0;) {
-    std::array<ArrayView, kGroupArrays> arrays;
-    const size_t count = std::min(left, arrays.size());
-    for (size_t i = 0; i < count; ++i) {
-      const LayerParts& layer = layers_[left - 1 - i];
-      arrays[i] = {layer.bits.words(), layer.geometry};
-    }
-    Layout::check_group(std::span<const ArrayView>(arrays).first(count), hashes, found);
-    left -= count;
-  }
-}
-
-// Adds at most a group of items, on this thread. Returns the number of items processed.
-template <class Layout>
-Result<size_t> BulkFilter::add_group(std::span<const ItemHash> hashes) {
-  LayerParts* last = &layers_.back();
-  const uint64_t room = last->capacity - std::min(last->capacity, last->item_count);
-  hashes = hashes.first(std::min(hashes.size(), kGroupItems));
-  if (room > 0) hashes = hashes.first(std::min<uint64_t>(hashes.size(), room));
-  std::array<bool, kGroupItems> answers{};
-  const auto found = std::span(answers).first(hashes.size());
-  find_in_older<Layout>(hashes, found);
-  if (room > 0) {
-    last->item_count += Layout::mark_group(last->bits.words(), last->geometry, hashes, found);
-    return hashes.size();
-  }
-  const std::array full{ArrayView{last->bits.words(), last->geometry}};
-  Layout::check_group(full, hashes, found);
-  const auto first_new = static_cast<size_t>(std::ranges::find(found, false) - found.begin());
-  if (first_new == hashes.size()) return first_new;
-  if (auto grown = grow(); !grown) return grown.error();
-  last = &layers_.back();
-  Layout::mark(last->bits.words(), last->geometry, hashes[first_new]);
-  ++last->item_count;
-  return first_new + 1;
 }
 
 // Adds hashes of one batch. `first` is the index of hashes[0] in that batch.
 template <class Layout>
 void BulkFilter::list_marks(std::span<const ItemHash> hashes, size_t first,
                             std::vector<Marks>& regions) {
-  const Geometry geometry = layers_.back().geometry;
+  const std::span<const Layer> older = filter_->layers().first(filter_->layer_count() - 1);
+  const Geometry geometry = last_layer().geometry();
   const unsigned shift = region_shift();
   regions.resize(((geometry.bit_count - 1) >> shift) + 1);
   for (Marks& marks : regions) marks.clear();
   std::array<bool, kGroupItems> found{};
   for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
     const auto group = hashes.subspan(start, std::min(kGroupItems, hashes.size() - start));
-    if (layers_.size() > 1) {
-      found.fill(false);
-      find_in_older<Layout>(group, std::span(found).first(group.size()));
-    }
+    found.fill(false);
+    check_layers_group<Layout>(older, group, std::span(found).first(group.size()));
     for (size_t i = 0; i < group.size(); ++i) {
       if (found[i]) continue;
       Layout::visit_bits(geometry, group[i], [&, item = first + start + i](uint64_t bit) {
@@ -194,7 +102,7 @@ void BulkFilter::list_marks(std::span<const ItemHash> hashes, size_t first,
 }
 
 void BulkFilter::mark_regions() {
-  uint64_t* const words = layers_.back().bits.words();
+  uint64_t* const words = last_layer().bits().words();
   next_region_ = 0;
   team_.run([&](unsigned /*member*/) {
     const size_t region_count = marks_.front().size();
@@ -229,32 +137,31 @@ void BulkFilter::add_batch(std::span<const ItemHash> hashes) {
     list_marks<Layout>(hashes.subspan(first, count), first, marks_[member]);
   });
   mark_regions();
-  layers_.back().item_count += static_cast<uint64_t>(std::ranges::count(has_changed_, 1));
+  last_layer().count_new(static_cast<uint64_t>(std::ranges::count(has_changed_, 1)));
 }
 
 template <class Layout>
 Result<> BulkFilter::add_as(std::span<const ItemHash> hashes) {
   while (!hashes.empty()) {
-    const LayerParts& last = layers_.back();
-    const uint64_t room = last.capacity - std::min(last.capacity, last.item_count);
-    const size_t size = std::min({hashes.size(), batch_size(), size_t{room}});
-    if (size >= kBatchItemsMin && last.geometry.bit_count <= Mark::kBitsMax) {
+    size_t size = std::min({hashes.size(), batch_size(), size_t{last_layer().room()}});
+    if (size >= kBatchItemsMin && last_layer().bits().bit_count() <= Mark::kBitsMax) {
       add_batch<Layout>(hashes.first(size));
-      hashes = hashes.subspan(size);
     } else {
-      const auto added = add_group<Layout>(hashes);
-      if (!added) return added.error();
-      hashes = hashes.subspan(*added);
+      size = std::min(hashes.size(), kGroupItems);
+      if (auto added = add_alone(hashes.first(size)); !added) return added;
     }
+    hashes = hashes.subspan(size);
   }
   return {};
 }
 
 Result<> BulkFilter::add(std::span<const ItemHash> hashes) {
-  if (whole_ != nullptr) return add_to_whole(hashes);
-  return with_layout(parameters_.layout, [&]<class Layout>() -> Result<> {
-    if constexpr (ListsBits<Layout>) return add_as<Layout>(hashes);
-    return {};
+  return with_layout(filter_->layout(), [&]<class Layout>() {
+    if constexpr (ListsBits<Layout>) {
+      return add_as<Layout>(hashes);
+    } else {
+      return add_alone(hashes);
+    }
   });
 }
 

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/bloom/scalable_filter.h"
@@ -34,12 +35,12 @@ class BulkFilter {
   static Result<std::unique_ptr<BulkFilter>> create(const FilterParameters& asked,
                                                     const MemoryBudget& budget, ThreadTeam& team);
 
-  ItemHasher hasher() const;
+  ItemHasher hasher() const { return filter_->hasher(); }
   // Errors: the filter is full, or the next layer does not fit in memory.
   Result<> add(std::span<const ItemHash> hashes);
-  uint64_t item_count() const;
+  uint64_t item_count() const { return filter_->item_count(); }
   // Returns the filter. Must be called once. No other member may be called afterwards.
-  Result<std::unique_ptr<ScalableFilter>> finish();
+  std::unique_ptr<ScalableFilter> finish() { return std::move(filter_); }
 
  private:
   // A bit of the array and the index of its item in the batch, in one word.
@@ -56,32 +57,24 @@ class BulkFilter {
   };
   using Marks = std::vector<Mark>;
 
-  BulkFilter(const FilterParameters& parameters, const MemoryBudget& budget, ThreadTeam& team)
-      : parameters_(parameters), budget_(budget), team_(team) {}
+  BulkFilter(std::unique_ptr<ScalableFilter> filter, const MemoryBudget& budget, ThreadTeam& team)
+      : filter_(std::move(filter)), budget_(budget), team_(team), marks_(team.size()) {}
 
-  Result<> add_to_whole(std::span<const ItemHash> hashes);
-  Result<> grow();
+  Layer& last_layer() const { return filter_->layers().back(); }
+  Result<> add_alone(std::span<const ItemHash> hashes);
   size_t batch_size() const;
   unsigned region_shift() const;
   template <class Layout>
   Result<> add_as(std::span<const ItemHash> hashes);
   template <class Layout>
-  Result<size_t> add_group(std::span<const ItemHash> hashes);
-  template <class Layout>
   void add_batch(std::span<const ItemHash> hashes);
   template <class Layout>
   void list_marks(std::span<const ItemHash> hashes, size_t first, std::vector<Marks>& regions);
   void mark_regions();
-  template <class Layout>
-  void find_in_older(std::span<const ItemHash> hashes, std::span<bool> found) const;
 
-  const FilterParameters parameters_;
+  std::unique_ptr<ScalableFilter> filter_;
   const MemoryBudget& budget_;
   ThreadTeam& team_;
-  // If the layout can list the bits that an item sets, layers_ holds the filter's layers. Otherwise
-  // layers_ is empty, and whole_ holds the filter.
-  std::vector<LayerParts> layers_;
-  std::unique_ptr<ScalableFilter> whole_;
   // marks_[member][region]: the bits that items of the batch set in one region of the array. Each
   // thread (member) of team_ lists the bits for its share of the items.
   std::vector<std::vector<Marks>> marks_;

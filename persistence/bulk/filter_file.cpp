@@ -156,13 +156,12 @@ class FilterFileBuilder {
 
   core::Result<> save() {
     auto filter = filter_->finish();
-    if (!filter) return filter.error();
-    figures_.item_count = (*filter)->item_count();
-    figures_.capacity = (*filter)->capacity();
-    figures_.layer_count = (*filter)->layer_count();
-    figures_.filter_bytes = (*filter)->size_bytes();
+    figures_.item_count = filter->item_count();
+    figures_.capacity = filter->capacity();
+    figures_.layer_count = filter->layer_count();
+    figures_.filter_bytes = filter->size_bytes();
     core::keyspace::Keyspace keyspace(1, 0);
-    keyspace.insert(0, keyspace.ref(request_.key)).set_filter(std::move(*filter));
+    keyspace.insert(0, keyspace.ref(request_.key)).set_filter(std::move(filter));
     RdbWriteOptions options;
     options.server_version = request_.server_version;
     options.created_at_s = request_.created_at_s;

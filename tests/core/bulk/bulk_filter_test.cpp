@@ -52,7 +52,7 @@ std::unique_ptr<ScalableFilter> at_once(const FilterParameters& parameters, unsi
     rest = rest.subspan(piece.size());
   }
   const uint64_t item_count = bulk->item_count();
-  auto filter = *bulk->finish();
+  auto filter = bulk->finish();
   EXPECT_EQ(filter->item_count(), item_count);
   return filter;
 }
