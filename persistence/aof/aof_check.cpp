@@ -57,10 +57,10 @@ class Checker {
         keeps_until_s_(repair.keeps_until_s) {}
 
   AofCheckReport run(const std::string& path) {
-    const auto done = check_any(path);
-    if (!done) say("{}", done.error().message);
-    if (done && is_sound_ && keeps_until_s_) cut_by_time();
-    report_.is_sound = done && is_sound_;
+    if (const auto done = check_any(path); !done) fail(done.error());
+    if (report_.is_sound && keeps_until_s_) {
+      if (const auto done = find_and_cut(); !done) fail(done.error());
+    }
     if (fix_ && !has_cut_ && !keeps_until_s_) {
       say("--fix changed nothing: {}",
           report_.is_sound ? "no end is torn" : "it cuts a torn end, and no other damage");
@@ -75,6 +75,11 @@ class Checker {
     // The text is escaped, because file names may contain any bytes.
     report_.text += core::printable(fmt::format(format, std::forward<Arguments>(arguments)...));
     report_.text += '\n';
+  }
+
+  void fail(const core::Error& error) {
+    report_.is_sound = false;
+    say("{}", error.message);
   }
 
   core::Result<> check_any(const std::string& path) {
@@ -96,10 +101,7 @@ class Checker {
     for (const AofFile& file : files) {
       const auto checked = check_file(directory_of(path) + "/" + file.name);
       // If one file cannot be read, the other files are still checked.
-      if (!checked) {
-        is_sound_ = false;
-        say("{}", checked.error().message);
-      }
+      if (!checked) fail(checked.error());
     }
     return {};
   }
@@ -127,7 +129,7 @@ class Checker {
     for (size_t i = 0; i < scans_.size(); ++i) {
       if (scans_[i].condition == Condition::kWhole) continue;
       if (!may_be_cut(scans_, i)) {
-        is_sound_ = false;
+        report_.is_sound = false;
       } else if (auto mended = mend(paths_[i], scans_[i]); !mended) {
         return mended;
       }
@@ -150,7 +152,7 @@ class Checker {
   core::Result<> mend(const std::string& path, const AofScan& scan) {
     const uint64_t torn_bytes = scan.size_bytes - scan.sound_bytes;
     if (!fix_) {
-      is_sound_ = false;
+      report_.is_sound = false;
       say("{}: --fix would cut off the last {} bytes", path, torn_bytes);
       return {};
     }
@@ -158,13 +160,6 @@ class Checker {
     has_cut_ = true;
     say("{}: cut off the last {} bytes", path, torn_bytes);
     return {};
-  }
-
-  void cut_by_time() {
-    const auto done = find_and_cut();
-    if (done) return;
-    is_sound_ = false;
-    say("{}", done.error().message);
   }
 
   core::Result<> find_and_cut() {
@@ -213,11 +208,10 @@ class Checker {
   const bool fix_;
   const std::optional<uint64_t> keeps_until_s_;
   bool has_cut_ = false;
-  AofCheckReport report_;
+  AofCheckReport report_{.text = {}, .is_sound = true};
   // Paths of the files that could be read, in the order of loading.
   std::vector<std::string> paths_;
   std::vector<AofScan> scans_;
-  bool is_sound_ = true;
 };
 
 }  // namespace
