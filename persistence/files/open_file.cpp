@@ -12,21 +12,13 @@
 namespace persistence {
 namespace {
 
+// Names the type of a file that is not a regular file.
 std::string_view type_name(mode_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFREG:
-      return "a regular file";
-    case S_IFDIR:
-      return "a directory";
-    case S_IFIFO:
-      return "a FIFO";
-    case S_IFCHR:
-      return "a character device";
-    case S_IFBLK:
-      return "a block device";
-    default:
-      return "a socket";
-  }
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISCHR(mode)) return "a character device";
+  if (S_ISBLK(mode)) return "a block device";
+  return "a socket";
 }
 
 bool is_accepted(mode_t mode, FileKinds kinds) {
