@@ -37,7 +37,6 @@ inline constexpr uint8_t kAux = 250;
 inline constexpr uint8_t kFrequency = 249;
 inline constexpr uint8_t kIdle = 248;
 inline constexpr uint8_t kModuleAux = 247;
-inline constexpr uint8_t kFunctionUnreleased = 246;
 inline constexpr uint8_t kFunction = 245;
 inline constexpr uint8_t kSlotInfo = 244;
 // Opcode 243 introduces metadata of a key in Redis, and an import of slots in Valkey.
