@@ -151,10 +151,8 @@ class ItemBits {
   bool all_set_ = true;
 };
 
-uint64_t* count_words(uint64_t* words, const Geometry& geometry) {
-  return words + geometry.bit_count / 64 - kCountWords;
-}
-const uint64_t* count_words(const uint64_t* words, const Geometry& geometry) {
+template <class Word>
+Word* count_words(Word* words, const Geometry& geometry) {
   return words + geometry.bit_count / 64 - kCountWords;
 }
 

@@ -142,10 +142,6 @@ bool Entry::set_plain_string(std::string_view text) {
   return true;
 }
 
-void Entry::set_raw(ByteBuffer bytes) {
-  set_bytes(std::move(bytes), true);
-}
-
 ByteBuffer& Entry::make_raw() {
   if (kind_ != ValueKind::kBytes) {
     IntegerText scratch;

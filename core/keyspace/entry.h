@@ -17,6 +17,7 @@
 #include <limits>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "core/keyspace/byte_buffer.h"
 #include "core/prefetch.h"
@@ -95,7 +96,7 @@ class Entry {
   // Used for the result of INCRBYFLOAT.
   [[nodiscard]] bool set_plain_string(std::string_view text);
   // Takes ownership of `bytes` as a raw string.
-  void set_raw(ByteBuffer bytes);
+  void set_raw(ByteBuffer bytes) { set_bytes(std::move(bytes), true); }
   // Converts the string into mutable bytes; its encoding is raw from then on. REQUIRES:
   // is_string(). Copies an integer or a short string to the heap. Throws std::bad_alloc if there is
   // no memory for the copy.
