@@ -78,8 +78,8 @@ void ExpiryIndex::sort_and_unite() {
   std::ranges::sort(records_, {}, [](const Record& record) {
     return std::pair(record.hash, record.deadline_ms);
   });
-  const auto rest = std::ranges::unique(records_, {}, &Record::hash);
-  records_.erase(rest.begin(), rest.end());
+  const auto is_same = [](const Record& one, const Record& two) { return one.hash == two.hash; };
+  records_.erase(std::unique(records_.begin(), records_.end(), is_same), records_.end());
 }
 
 void ExpiryIndex::build() {
