@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <exception>
 #include <string_view>
 
 #include "core/bloom/layouts.h"
@@ -26,14 +25,8 @@ namespace server {
 namespace {
 
 using persistence::BuildProgress;
-using persistence::BuildStep;
 using persistence::FilterFileFigures;
 using persistence::FilterFileRequest;
-
-int refuse(std::string_view message) {
-  fmt::print(stderr, "bloomery-server: {}\n", core::without_code(message));
-  return EXIT_FAILURE;
-}
 
 // Returns the number of processors that this process may use.
 unsigned core_count() {
@@ -55,17 +48,8 @@ void report(const BuildOptions& options, const FilterFileFigures& figures, doubl
       double(std::clock()) / CLOCKS_PER_SEC);
 }
 
-std::string_view name_of(BuildStep step) {
-  switch (step) {
-    case BuildStep::kCount:
-      return "counting";
-    case BuildStep::kAdd:
-      return "adding  ";
-    case BuildStep::kWrite:
-      return "writing ";
-  }
-  return {};
-}
+// The names of the steps, in the order of BuildStep.
+constexpr std::string_view kStepNames[] = {"counting", "adding  ", "writing "};
 
 // Shows the completed share if the amount of work is known, otherwise the work done so far.
 void show_progress(ProgressLine& line, const BuildProgress& progress) {
@@ -76,10 +60,10 @@ void show_progress(ProgressLine& line, const BuildProgress& progress) {
   } else {
     share = double(progress.done_bytes) / double(progress.total_bytes);
   }
-  line.show(name_of(progress.step), share, details);
+  line.show(kStepNames[static_cast<size_t>(progress.step)], share, details);
 }
 
-int build(const BuildOptions& options) {
+core::Result<int> build(const BuildOptions& options) {
   const core::SystemClock clock;
   const int64_t start_us = clock.monotonic_us();
   ProgressLine line = ProgressLine::on_terminal(clock);
@@ -101,7 +85,7 @@ int build(const BuildOptions& options) {
   const auto built = persistence::build_filter_file(
       {persistence::posix_file_system(), memory, team}, items, request);
   line.clear();
-  if (!built) return refuse(built.error().message);
+  if (!built) return built.error();
   const double seconds = double(std::max<int64_t>(1, clock.monotonic_us() - start_us)) / 1e6;
   report(options, *built, seconds, team.size());
   return EXIT_SUCCESS;
@@ -109,16 +93,12 @@ int build(const BuildOptions& options) {
 
 }  // namespace
 
-int build_filter(std::span<const std::string> arguments) {
+core::Result<int> build_filter(std::span<const std::string> arguments) {
   // If standard input is closed, the next opened file would get descriptor 0 and be read as items.
-  if (::fcntl(STDIN_FILENO, F_GETFD) < 0) return refuse("standard input is closed");
+  if (::fcntl(STDIN_FILENO, F_GETFD) < 0) return core::Error{"standard input is closed"};
   const auto options = parse_build_options(arguments);
-  if (!options) return refuse(options.error().message);
-  try {
-    return build(*options);
-  } catch (const std::exception& error) {
-    return refuse(fmt::format("ended by an unexpected error: {}", error.what()));
-  }
+  if (!options) return options.error();
+  return build(*options);
 }
 
 }  // namespace server

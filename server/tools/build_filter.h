@@ -10,10 +10,13 @@
 #include <span>
 #include <string>
 
+#include "core/result.h"
+
 namespace server {
 
-// Reads the items from standard input. Prints the result on standard output, and errors and
-// progress on standard error. `arguments` excludes the program's name.
-int build_filter(std::span<const std::string> arguments);
+// Reads the items from standard input. Prints the result on standard output, and progress on
+// standard error. `arguments` excludes the program's name. Returns the exit code. Errors: the
+// reason why no file was written.
+core::Result<int> build_filter(std::span<const std::string> arguments);
 
 }  // namespace server

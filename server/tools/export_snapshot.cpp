@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -33,11 +31,6 @@ constexpr std::string_view kExportUsage =
 // The number of databases of a server whose configuration does not set the option `databases`.
 constexpr uint64_t kDefaultDatabases = 16;
 
-int refuse_export(std::string_view message) {
-  fmt::print(stderr, "bloomery-server: {}\n", core::without_code(message));
-  return EXIT_FAILURE;
-}
-
 bool is_path(std::span<const std::string> arguments, size_t index) {
   return index < arguments.size() && !arguments[index].empty() &&
          !arguments[index].starts_with("--");
@@ -52,7 +45,7 @@ std::string counted(uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-int run_export(ExportRequest request) {
+core::Result<int> run_export(ExportRequest request) {
   const core::SystemClock clock;
   request.server_version = kCompatibleRedisVersion;
   request.created_at_s = clock.wall_ms() / 1000;
@@ -63,7 +56,7 @@ int run_export(ExportRequest request) {
   const SignalCleanup cleanup(request.place.temporary);
   const auto exported = persistence::export_rdb(persistence::posix_file_system(), request);
   line.clear();
-  if (!exported) return refuse_export(exported.error().message);
+  if (!exported) return exported.error();
   fmt::print("{}", describe_export(request, *exported));
   return exported->left_out.empty() ? EXIT_SUCCESS : kExitSomethingLeftOut;
 }
@@ -121,14 +114,10 @@ std::string describe_export(const ExportRequest& request, const ExportFigures& f
   return text;
 }
 
-int export_snapshot(std::span<const std::string> arguments) {
+core::Result<int> export_snapshot(std::span<const std::string> arguments) {
   auto request = parse_export_options(arguments);
-  if (!request) return refuse_export(request.error().message);
-  try {
-    return run_export(std::move(*request));
-  } catch (const std::exception& error) {
-    return refuse_export(fmt::format("ended by an unexpected error: {}", error.what()));
-  }
+  if (!request) return request.error();
+  return run_export(std::move(*request));
 }
 
 }  // namespace server

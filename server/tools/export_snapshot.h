@@ -31,10 +31,10 @@ core::Result<persistence::ExportRequest> parse_export_options(
 std::string describe_export(const persistence::ExportRequest& request,
                             const persistence::ExportFigures& figures);
 
-// Runs the export. Prints the numbers of written and skipped keys on standard output, and errors
-// and progress on standard error. `arguments` excludes the program's name. Returns 0 if the file
-// contains all keys of the source, kExitSomethingLeftOut if keys were skipped, and 1 if no file was
-// written.
-int export_snapshot(std::span<const std::string> arguments);
+// Runs the export. Prints the numbers of written and skipped keys on standard output, and progress
+// on standard error. `arguments` excludes the program's name. Returns 0 if the file contains all
+// keys of the source, and kExitSomethingLeftOut if keys were skipped. Errors: the reason why no
+// file was written.
+core::Result<int> export_snapshot(std::span<const std::string> arguments);
 
 }  // namespace server

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 
 #include "persistence/aof/aof_check.h"
 #include "persistence/files/posix_io.h"
@@ -33,6 +35,20 @@ int check_log(std::span<const std::string> arguments) {
   return finish(report.text, report.is_sound);
 }
 
+// Runs a tool that writes a file. Prints the reason on standard error if it fails.
+int write_file(core::Result<int> (*tool)(std::span<const std::string>),
+               std::span<const std::string> arguments) {
+  core::Result<int> exit_code = EXIT_FAILURE;
+  try {
+    exit_code = tool(arguments);
+  } catch (const std::exception& error) {
+    exit_code = core::Error{fmt::format("ended by an unexpected error: {}", error.what())};
+  }
+  if (exit_code) return *exit_code;
+  fmt::print(stderr, "bloomery-server: {}\n", core::without_code(exit_code.error().message));
+  return EXIT_FAILURE;
+}
+
 }  // namespace
 
 std::optional<int> run_tool(Launch launch, const Config& config,
@@ -56,9 +72,9 @@ std::optional<int> run_tool(Launch launch, const Config& config,
       return finish(health.text + '\n', health.is_healthy);
     }
     case Launch::kBuildFilter:
-      return build_filter(arguments);
+      return write_file(build_filter, arguments);
     case Launch::kExportSnapshot:
-      return export_snapshot(arguments);
+      return write_file(export_snapshot, arguments);
   }
   return std::nullopt;
 }

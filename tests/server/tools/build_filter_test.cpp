@@ -11,6 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "server/base/config/config.h"
+#include "server/tools/run_tool.h"
+
 namespace server {
 namespace {
 
@@ -38,10 +41,11 @@ class BuildFilterTest : public testing::Test {
     arguments.insert(arguments.end(), options.begin(), options.end());
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    const int exit_code = build_filter(arguments);
+    const auto exit_code =
+        run_tool(Launch::kBuildFilter, Config(), arguments, HealthQuestion::kServes);
     printed_ = testing::internal::GetCapturedStdout();
     error_ = testing::internal::GetCapturedStderr();
-    return exit_code;
+    return exit_code.value_or(-1);
   }
 
   const int stdin_;

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "server/base/config/config.h"
+#include "server/tools/run_tool.h"
 #include "tests/support/vectors.h"
 
 namespace server {
@@ -35,10 +37,11 @@ class ExportSnapshotTest : public testing::Test {
     arguments.insert(arguments.end(), options.begin(), options.end());
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    const int exit_code = export_snapshot(arguments);
+    const auto exit_code =
+        run_tool(Launch::kExportSnapshot, Config(), arguments, HealthQuestion::kServes);
     printed_ = testing::internal::GetCapturedStdout();
     error_ = testing::internal::GetCapturedStderr();
-    return exit_code;
+    return exit_code.value_or(-1);
   }
   std::string out() const { return (directory_ / "out.rdb").string(); }
 
