@@ -2,6 +2,7 @@
 #include "server/tools/option_words.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "server/base/config/buffer_limits.h"
 #include "server/base/config/option_table.h"
@@ -57,25 +58,10 @@ std::string numbers_words(const Option& option) {
 }  // namespace
 
 std::string type_words(const Option& option) {
-  switch (option.kind) {
-    case OptionKind::kBool:
-      return "yes or no";
-    case OptionKind::kInteger:
-      return "integer";
-    case OptionKind::kMemory:
-      return "memory";
-    case OptionKind::kOctal:
-      return "octal number";
-    case OptionKind::kFloat:
-      return "number";
-    case OptionKind::kEnum:
-      return "choice";
-    case OptionKind::kString:
-      return "text";
-    case OptionKind::kList:
-      return "list";
-  }
-  return {};
+  // The words are in the order of OptionKind.
+  constexpr const char* kWords[] = {"yes or no", "integer", "memory", "octal number",
+                                    "number",    "choice",  "text",   "list"};
+  return kWords[static_cast<size_t>(option.kind)];
 }
 
 std::string default_words(const Option& option) {
@@ -96,13 +82,8 @@ std::string range_words(const Option& option) {
     case OptionKind::kMemory:
     case OptionKind::kOctal:
       return numbers_words(option);
-    case OptionKind::kEnum: {
-      std::string words;
-      for (const auto choice : option.choices) {
-        words += fmt::format("{}`{}`", words.empty() ? "" : ", ", choice);
-      }
-      return words;
-    }
+    case OptionKind::kEnum:
+      return fmt::format("`{}`", fmt::join(option.choices, "`, `"));
     default:
       // An option without effect that has its own parser accepts only its default.
       return option.inert && option.parser != nullptr ? "the default" : "";
@@ -110,14 +91,9 @@ std::string range_words(const Option& option) {
 }
 
 std::string mutability_words(const Option& option) {
-  switch (option.mutability) {
-    case Mutability::kImmutable:
-      return "no";
-    case Mutability::kProtected:
-      return "if `enable-protected-configs` allows";
-    default:
-      return "yes";
-  }
+  if (option.mutability == Mutability::kImmutable) return "no";
+  return option.mutability == Mutability::kProtected ? "if `enable-protected-configs` allows"
+                                                     : "yes";
 }
 
 }  // namespace server

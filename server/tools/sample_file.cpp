@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "server/base/config/option_table.h"
@@ -11,16 +12,6 @@
 
 namespace server {
 namespace {
-
-std::vector<std::string> split_lines(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(trim(text.substr(0, end)));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
 
 // Returns the heading in a line: "Network" for "### Network ###".
 std::optional<std::string> heading(std::string_view line) {
@@ -98,14 +89,16 @@ std::vector<SampleSection> parse_sample_file(std::string_view text) {
     if (!paragraph.empty()) add_paragraph(sections.back(), paragraph);
     paragraph.clear();
   };
-  for (const std::string& line : split_lines(text)) {
+  std::istringstream input{std::string(text)};
+  for (std::string read; std::getline(input, read);) {
+    const std::string_view line = trim(read);
     if (line.empty()) {
       end_paragraph();
     } else if (auto name = heading(line)) {
       end_paragraph();
       sections.push_back({.name = std::move(*name)});
     } else {
-      paragraph.push_back(line);
+      paragraph.emplace_back(line);
     }
   }
   end_paragraph();
