@@ -47,11 +47,7 @@ struct EtcdEndpoint {
 core::Result<EtcdEndpoint> parse_etcd_endpoint(std::string_view url);
 
 // The reply to a call before its body is parsed, or the reason why there is none.
-struct EtcdAnswer {
-  EtcdOutcome outcome = EtcdOutcome::kUnknown;
-  std::string body;
-  EtcdError error;
-};
+using EtcdAnswer = EtcdResult<std::string>;
 
 // Returns whether the error shows that the call needs a new token. Either the call's token is too
 // old, or authentication was switched on after the call had started.

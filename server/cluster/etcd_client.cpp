@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster/etcd_client.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -31,19 +29,16 @@ core::Result<std::unique_ptr<ssl::context>> make_tls(const persistence::NamedFil
   return tls;
 }
 
-// Returns a call to etcd. When the reply arrives, `parse` parses it, and the result is passed to
-// `handler`.
+}  // namespace
+
 template <class Reply>
-EtcdCalls::Call typed_call(std::string_view path, std::string body, bool only_reads,
-                           core::Result<Reply> (*parse)(std::string_view),
-                           EtcdHandler<Reply> handler) {
+void EtcdClient::call(std::string_view path, std::string body,
+                      core::Result<Reply> (*parse)(std::string_view), EtcdHandler<Reply> handler,
+                      bool only_reads) {
   auto on_answer = [parse, handler = std::move(handler)](EtcdAnswer answer) {
-    EtcdResult<Reply> result;
-    result.outcome = answer.outcome;
-    result.error = std::move(answer.error);
+    EtcdResult<Reply> result{answer.outcome, {}, std::move(answer.error)};
     if (result.answered()) {
-      auto reply = parse(answer.body);
-      if (reply) {
+      if (auto reply = parse(answer.reply)) {
         result.reply = *std::move(reply);
       } else {
         // A reply that cannot be parsed leaves the outcome unknown: etcd may have executed the
@@ -55,32 +50,8 @@ EtcdCalls::Call typed_call(std::string_view path, std::string body, bool only_re
     }
     handler(std::move(result));
   };
-  return {std::string(path), std::move(body), only_reads, std::move(on_answer)};
+  calls_->start({std::string(path), std::move(body), only_reads, std::move(on_answer)});
 }
-
-}  // namespace
-
-class EtcdClient::State {
- public:
-  explicit State(std::shared_ptr<EtcdCalls> calls)
-      : calls_(std::move(calls)), watches_(std::make_shared<EtcdWatches>(calls_)) {
-    const std::weak_ptr<EtcdWatches> watches = watches_;
-    calls_->on_move([watches] {
-      if (const auto present = watches.lock()) present->move();
-    });
-  }
-  ~State() {
-    watches_->stop();
-    calls_->stop();
-  }
-
-  EtcdCalls& calls() { return *calls_; }
-  EtcdWatches& watches() { return *watches_; }
-
- private:
-  std::shared_ptr<EtcdCalls> calls_;
-  std::shared_ptr<EtcdWatches> watches_;
-};
 
 core::Result<std::unique_ptr<EtcdClient>> EtcdClient::make(boost::asio::io_context& io,
                                                            EtcdOptions options) {
@@ -99,21 +70,24 @@ core::Result<std::unique_ptr<EtcdClient>> EtcdClient::make(boost::asio::io_conte
   }
   auto calls =
       std::make_shared<EtcdCalls>(io, std::move(options), std::move(endpoints), std::move(tls));
-  return std::unique_ptr<EtcdClient>(new EtcdClient(std::make_unique<State>(std::move(calls))));
+  return std::unique_ptr<EtcdClient>(new EtcdClient(std::move(calls)));
 }
 
-EtcdClient::EtcdClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
+EtcdClient::EtcdClient(std::shared_ptr<EtcdCalls> calls)
+    : calls_(std::move(calls)), watches_(std::make_shared<EtcdWatches>(calls_)) {
+  const std::weak_ptr<EtcdWatches> watches = watches_;
+  calls_->on_move([watches] {
+    if (const auto present = watches.lock()) present->move();
+  });
+}
 
-EtcdClient::~EtcdClient() = default;
+EtcdClient::~EtcdClient() {
+  watches_->stop();
+  calls_->stop();
+}
 
 void EtcdClient::range(const EtcdRange& range, EtcdHandler<EtcdRangeReply> handler) {
-  state_->calls().start(typed_call("/v3/kv/range", etcd_range_json(range), true, parse_etcd_range,
-                                   std::move(handler)));
-}
-
-void EtcdClient::put(const EtcdPut& put, EtcdHandler<EtcdPutReply> handler) {
-  state_->calls().start(
-      typed_call("/v3/kv/put", etcd_put_json(put), false, parse_etcd_put, std::move(handler)));
+  call("/v3/kv/range", etcd_range_json(range), parse_etcd_range, std::move(handler), true);
 }
 
 void EtcdClient::txn(const EtcdTxn& txn, EtcdHandler<EtcdTxnReply> handler) {
@@ -122,33 +96,30 @@ void EtcdClient::txn(const EtcdTxn& txn, EtcdHandler<EtcdTxnReply> handler) {
   };
   const bool only_reads =
       std::ranges::all_of(txn.success, reads) && std::ranges::all_of(txn.failure, reads);
-  state_->calls().start(
-      typed_call("/v3/kv/txn", etcd_txn_json(txn), only_reads, parse_etcd_txn, std::move(handler)));
+  call("/v3/kv/txn", etcd_txn_json(txn), parse_etcd_txn, std::move(handler), only_reads);
 }
 
 void EtcdClient::grant(uint64_t ttl_s, EtcdHandler<EtcdLeaseReply> handler) {
-  state_->calls().start(typed_call("/v3/lease/grant", etcd_grant_json(ttl_s), false,
-                                   parse_etcd_grant, std::move(handler)));
+  call("/v3/lease/grant", etcd_grant_json(ttl_s), parse_etcd_grant, std::move(handler));
 }
 
 void EtcdClient::keep_alive(uint64_t lease, EtcdHandler<EtcdLeaseReply> handler) {
   // Sending a keepalive twice is harmless. So if a member of etcd does not answer, the call can be
   // sent to another member, like a call that only reads.
-  state_->calls().start(typed_call("/v3/lease/keepalive", etcd_lease_json(lease), true,
-                                   parse_etcd_keep_alive, std::move(handler)));
+  call("/v3/lease/keepalive", etcd_lease_json(lease), parse_etcd_keep_alive, std::move(handler),
+       true);
 }
 
 void EtcdClient::revoke(uint64_t lease, EtcdHandler<EtcdRevokeReply> handler) {
-  state_->calls().start(typed_call("/v3/lease/revoke", etcd_lease_json(lease), false,
-                                   parse_etcd_revoke, std::move(handler)));
+  call("/v3/lease/revoke", etcd_lease_json(lease), parse_etcd_revoke, std::move(handler));
 }
 
 uint64_t EtcdClient::watch(const EtcdWatch& watch, std::function<void(EtcdWatchNews)> handler) {
-  return state_->watches().start(watch, std::move(handler));
+  return watches_->start(watch, std::move(handler));
 }
 
 void EtcdClient::cancel(uint64_t watch) {
-  state_->watches().cancel(watch);
+  watches_->cancel(watch);
 }
 
 }  // namespace server::cluster

@@ -26,6 +26,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -38,6 +39,9 @@ class io_context;
 }
 
 namespace server::cluster {
+
+class EtcdCalls;
+class EtcdWatches;
 
 struct EtcdOptions {
   std::vector<std::string> endpoints =
@@ -70,22 +74,18 @@ struct EtcdResult {
 template <class Reply>
 using EtcdHandler = std::function<void(EtcdResult<Reply>)>;
 
-// A report of a watch: changes, or the end of the watch. Changes come in the order of their
-// revisions, and all changes of a revision come together.
+// Changes come in the order of their revisions, and all changes of a revision come together.
 struct EtcdChanges {
   uint64_t revision = 0;  // all changes up to this revision were reported
 
   // The changes of the keys. Empty if the watch has just begun, or continues after a failure.
   std::vector<EtcdEvent> events;
 };
-struct EtcdWatchEnd {
-  // The error that ended the watch. kOutOfRange: changes are lost, because they were compacted or
-  // were too many for one message. The owner must then read all keys again, and watch from the
-  // revision that follows the one it has read. Other codes, such as kPermissionDenied: etcd refused
-  // the watch.
-  EtcdError error;
-};
-using EtcdWatchNews = std::variant<EtcdChanges, EtcdWatchEnd>;
+// The news of a watch: changes, or the error that ended the watch. kOutOfRange: changes are lost,
+// because they were compacted or were too many for one message. The owner must then read all keys
+// again, and watch from the revision that follows the one it has read. Other codes, such as
+// kPermissionDenied: etcd refused the watch.
+using EtcdWatchNews = std::variant<EtcdChanges, EtcdError>;
 
 class EtcdClient {
  public:
@@ -98,7 +98,6 @@ class EtcdClient {
   EtcdClient& operator=(const EtcdClient&) = delete;
 
   void range(const EtcdRange& range, EtcdHandler<EtcdRangeReply> handler);
-  void put(const EtcdPut& put, EtcdHandler<EtcdPutReply> handler);
   void txn(const EtcdTxn& txn, EtcdHandler<EtcdTxnReply> handler);
   // Creates a lease. etcd may grant more time than requested: its minimum is 1.5 election timeouts.
   void grant(uint64_t ttl_s, EtcdHandler<EtcdLeaseReply> handler);
@@ -115,10 +114,16 @@ class EtcdClient {
   void cancel(uint64_t watch);
 
  private:
-  class State;
-  explicit EtcdClient(std::unique_ptr<State> state);
+  explicit EtcdClient(std::shared_ptr<EtcdCalls> calls);
 
-  std::unique_ptr<State> state_;
+  // Starts a call to etcd. When the reply arrives, `parse` parses it, and the result is passed to
+  // `handler`.
+  template <class Reply>
+  void call(std::string_view path, std::string body, core::Result<Reply> (*parse)(std::string_view),
+            EtcdHandler<Reply> handler, bool only_reads = false);
+
+  const std::shared_ptr<EtcdCalls> calls_;
+  const std::shared_ptr<EtcdWatches> watches_;
 };
 
 }  // namespace server::cluster

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <optional>
+#include <iterator>
 #include <utility>
 
 #include "core/base64.h"
@@ -60,7 +60,6 @@ EtcdKeyValue key_value(const json::object& object) {
   EtcdKeyValue kv;
   kv.key = bytes_in(object, "key");
   kv.value = bytes_in(object, "value");
-  kv.create_revision = number_in(object, "create_revision");
   kv.mod_revision = number_in(object, "mod_revision");
   kv.lease = number_in(object, "lease");
   return kv;
@@ -69,7 +68,6 @@ EtcdKeyValue key_value(const json::object& object) {
 EtcdRangeReply range_reply(const json::object& object) {
   EtcdRangeReply reply;
   reply.revision = revision_of(object);
-  reply.count = number_in(object, "count");
   read_items(object, "kvs", key_value, reply.kvs);
   return reply;
 }
@@ -152,7 +150,6 @@ void add_number(json::object& object, std::string_view name, uint64_t number) {
 json::object range_object(const EtcdRange& range) {
   json::object object{{"key", base64(range.key)}};
   if (!range.range_end.empty()) object["range_end"] = base64(range.range_end);
-  add_number(object, "min_mod_revision", range.min_mod_revision);
   return object;
 }
 
@@ -173,12 +170,10 @@ json::object compare_object(const EtcdCompare& compare) {
 json::array operations_array(const std::vector<EtcdOperation>& operations) {
   json::array items;
   for (const EtcdOperation& operation : operations) {
-    if (const auto* put = std::get_if<EtcdPut>(&operation)) {
-      items.push_back(json::object{{"request_put", put_object(*put)}});
-    } else {
-      items.push_back(
-          json::object{{"request_range", range_object(std::get<EtcdRange>(operation))}});
-    }
+    const auto* const put = std::get_if<EtcdPut>(&operation);
+    items.push_back(put != nullptr ? json::object{{"request_put", put_object(*put)}}
+                                   : json::object{{"request_range",
+                                                   range_object(std::get<EtcdRange>(operation))}});
   }
   return items;
 }
@@ -201,20 +196,8 @@ const EtcdKeyValue* EtcdRangeReply::find(std::string_view key) const {
   return found == kvs.end() ? nullptr : &*found;
 }
 
-EtcdCompare EtcdCompare::unchanged(std::string key, uint64_t mod_revision) {
-  return {std::move(key), Target::kModRevision, mod_revision};
-}
-
-EtcdCompare EtcdCompare::absent(std::string key) {
-  return {std::move(key), Target::kCreateRevision, 0};
-}
-
 std::string etcd_range_json(const EtcdRange& range) {
   return json::serialize(range_object(range));
-}
-
-std::string etcd_put_json(const EtcdPut& put) {
-  return json::serialize(put_object(put));
 }
 
 std::string etcd_txn_json(const EtcdTxn& txn) {
@@ -246,11 +229,6 @@ std::string etcd_authenticate_json(std::string_view user, std::string_view passw
 
 core::Result<EtcdRangeReply> parse_etcd_range(std::string_view json) {
   return parse_reply(json, range_reply);
-}
-
-core::Result<EtcdPutReply> parse_etcd_put(std::string_view json) {
-  return parse_reply(json,
-                     [](const json::object& reply) { return EtcdPutReply{revision_of(reply)}; });
 }
 
 core::Result<EtcdTxnReply> parse_etcd_txn(std::string_view json) {
@@ -296,18 +274,11 @@ core::Result<std::variant<EtcdWatchReply, EtcdError>> parse_etcd_watch(std::stri
 }
 
 bool is_refusal(EtcdCode code) {
-  switch (code) {
-    case EtcdCode::kInvalidArgument:
-    case EtcdCode::kNotFound:
-    case EtcdCode::kPermissionDenied:
-    case EtcdCode::kResourceExhausted:
-    case EtcdCode::kFailedPrecondition:
-    case EtcdCode::kOutOfRange:
-    case EtcdCode::kUnauthenticated:
-      return true;
-    default:
-      return false;
-  }
+  using enum EtcdCode;
+  constexpr EtcdCode kRefusals[] = {kInvalidArgument,   kNotFound,   kPermissionDenied,
+                                    kResourceExhausted, kOutOfRange, kUnauthenticated,
+                                    kFailedPrecondition};
+  return std::ranges::find(kRefusals, code) != std::end(kRefusals);
 }
 
 EtcdError parse_etcd_error(unsigned http_status, std::string_view json) {

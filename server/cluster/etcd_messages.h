@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -48,7 +49,6 @@ struct EtcdError {
 struct EtcdKeyValue {
   std::string key;
   std::string value;
-  uint64_t create_revision = 0;
   uint64_t mod_revision = 0;
   uint64_t lease = 0;  // the lease that the key is attached to; 0: none
 
@@ -57,8 +57,7 @@ struct EtcdKeyValue {
 
 struct EtcdRange {
   std::string key;
-  std::string range_end = {};     // the first key after the range; empty: the range is `key` alone
-  uint64_t min_mod_revision = 0;  // keys whose last change has a lower revision are omitted
+  std::string range_end = {};  // the first key after the range; empty: the range is `key` alone
 
   // Returns the range of all keys that begin with `prefix`. REQUIRES: `prefix` is not empty.
   static EtcdRange prefix(std::string_view prefix);
@@ -66,7 +65,6 @@ struct EtcdRange {
 
 struct EtcdRangeReply {
   uint64_t revision = 0;          // the revision of the whole store when it was read
-  uint64_t count = 0;             // number of keys, including those that min_mod_revision omits
   std::vector<EtcdKeyValue> kvs;  // keys and values, sorted by key
 
   // Returns the key with its value; null if the reply does not contain the key.
@@ -86,8 +84,12 @@ struct EtcdCompare {
   Target target = Target::kModRevision;
   uint64_t equals = 0;  // expected value of the revision; 0: the key does not exist
 
-  static EtcdCompare unchanged(std::string key, uint64_t mod_revision);
-  static EtcdCompare absent(std::string key);
+  static EtcdCompare unchanged(std::string key, uint64_t mod_revision) {
+    return {std::move(key), Target::kModRevision, mod_revision};
+  }
+  static EtcdCompare absent(std::string key) {
+    return {std::move(key), Target::kCreateRevision, 0};
+  }
 };
 
 using EtcdOperation = std::variant<EtcdPut, EtcdRange>;
@@ -107,10 +109,6 @@ struct EtcdTxnReply {
   bool succeeded = false;
   // One reply for each operation; the reply to a put has no keys.
   std::vector<EtcdRangeReply> responses;
-};
-
-struct EtcdPutReply {
-  uint64_t revision = 0;
 };
 
 struct EtcdLeaseReply {
@@ -150,7 +148,6 @@ struct EtcdWatchReply {
 inline constexpr size_t kEtcdReplyBytesMax = size_t{8} * 1024 * 1024;
 
 std::string etcd_range_json(const EtcdRange& range);
-std::string etcd_put_json(const EtcdPut& put);
 std::string etcd_txn_json(const EtcdTxn& txn);
 std::string etcd_grant_json(uint64_t ttl_s);
 std::string etcd_lease_json(uint64_t lease);  // body of the requests that extend or revoke a lease
@@ -160,7 +157,6 @@ std::string etcd_authenticate_json(std::string_view user, std::string_view passw
 // The parse_etcd_… functions parse replies. Errors: the text is not JSON, or a member has the wrong
 // type; the message names the member.
 core::Result<EtcdRangeReply> parse_etcd_range(std::string_view json);
-core::Result<EtcdPutReply> parse_etcd_put(std::string_view json);
 core::Result<EtcdTxnReply> parse_etcd_txn(std::string_view json);
 core::Result<EtcdLeaseReply> parse_etcd_grant(std::string_view json);
 core::Result<EtcdLeaseReply> parse_etcd_keep_alive(std::string_view json);

@@ -108,7 +108,7 @@ asio::awaitable<void> EtcdWatches::run(WatchPointer watch) {
     const EtcdError error = co_await follow(watch);
     if (watch->canceled) co_return;
     if (is_final(watch, error)) {
-      watch->deliver(EtcdWatchEnd{error});
+      watch->deliver(error);
       std::erase_if(watches_, [&](const auto& entry) { return entry.second == watch; });
       co_return;
     }

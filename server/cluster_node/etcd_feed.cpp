@@ -137,8 +137,8 @@ void EtcdFeed::watch_from(uint64_t revision) {
 }
 
 void EtcdFeed::take_news(const EtcdWatchNews& news) {
-  if (const auto* end = std::get_if<EtcdWatchEnd>(&news)) {
-    log_notice("Cluster: the watch of etcd ends: {}", end->error.message);
+  if (const auto* error = std::get_if<EtcdError>(&news)) {
+    log_notice("Cluster: the watch of etcd ends: {}", error->message);
     watch_ = 0;
     return read_in(kFeedRetry);
   }

@@ -51,10 +51,7 @@ json::array values(const std::vector<EtcdKeyValue>& kvs) {
 }
 
 json::object describe(const EtcdRangeReply& reply) {
-  return {{"revision", reply.revision}, {"count", reply.count}, {"kvs", values(reply.kvs)}};
-}
-json::object describe(const EtcdPutReply& reply) {
-  return {{"revision", reply.revision}};
+  return {{"revision", reply.revision}, {"kvs", values(reply.kvs)}};
 }
 json::object describe(const EtcdTxnReply& reply) {
   json::object object{{"revision", reply.revision}, {"succeeded", reply.succeeded}};
@@ -98,7 +95,7 @@ void print_news(uint64_t watch, const EtcdWatchNews& news) {
     object["revision"] = changes->revision;
     object["events"] = std::move(events);
   } else {
-    const EtcdError& error = std::get<EtcdWatchEnd>(news).error;
+    const EtcdError& error = std::get<EtcdError>(news);
     object["code"] = static_cast<int>(error.code);
     object["message"] = error.message;
   }
@@ -135,7 +132,7 @@ class Probe {
       client_.range(EtcdRange::prefix(key), printer<EtcdRangeReply>(calls_));
     } else if (command == "put" && words >> key >> value) {
       words >> lease;
-      client_.put({key, value, lease}, printer<EtcdPutReply>(calls_));
+      client_.txn({{}, {EtcdPut{key, value, lease}}}, printer<EtcdTxnReply>(calls_));
     } else if (command == "cas" && words >> key >> number >> value) {
       client_.txn({{EtcdCompare::unchanged(key, number)}, {EtcdPut{key, value}}, {EtcdRange{key}}},
                   printer<EtcdTxnReply>(calls_));

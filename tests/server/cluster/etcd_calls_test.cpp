@@ -166,7 +166,7 @@ TEST_F(EtcdCallsTest, RefusalIsFinal) {
 TEST_F(EtcdCallsTest, ConnectionsAreKept) {
   ScriptedEtcd etcd(io_, ok);
   connect({etcd.url()});
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(call().body, "ok");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(call().reply, "ok");
   EXPECT_EQ(etcd.connections(), 1U);
 }
 
@@ -187,7 +187,7 @@ TEST_F(EtcdCallsTest, ReplyThatForbidsItClosesTheConnection) {
         ok("") + "HTTP/1.1 200"}) {
     ScriptedEtcd etcd(io_, [&](const std::string&) { return reply; });
     connect({etcd.url()});
-    for (int i = 0; i < 2; ++i) EXPECT_EQ(call().body, "ok");
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(call().reply, "ok");
     EXPECT_EQ(etcd.connections(), 2U);
   }
 }
@@ -195,7 +195,7 @@ TEST_F(EtcdCallsTest, ReplyThatForbidsItClosesTheConnection) {
 TEST_F(EtcdCallsTest, RequestNamesHostAndLength) {
   ScriptedEtcd etcd(io_, ok);
   connect({etcd.url()});
-  EXPECT_EQ(call().body, "ok");
+  EXPECT_EQ(call().reply, "ok");
   const std::string& request = etcd.requests().front();
   EXPECT_TRUE(request.starts_with("POST /v3/x HTTP/1.1\r\n")) << request;
   for (const std::string& line :
@@ -209,7 +209,7 @@ TEST_F(EtcdCallsTest, HostsAreFoundByName) {
   ScriptedEtcd etcd(io_, ok);
   const std::string port = etcd.url().substr(etcd.url().rfind(':'));
   connect({"http://localhost" + port});
-  EXPECT_EQ(call().body, "ok");
+  EXPECT_EQ(call().reply, "ok");
   // The label is too long for DNS (RFC 1035, 2.3.4), so the test does not wait for a name server.
   connect({"http://" + std::string(64, 'a') + ".invalid" + port});
   const EtcdAnswer answer = call();

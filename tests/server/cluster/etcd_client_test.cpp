@@ -18,6 +18,11 @@ namespace {
 // This timeout is so long that a call does not time out while a thread stalls.
 constexpr std::chrono::seconds kCallLimit{10};
 
+// Returns a transaction that writes the key.
+EtcdTxn put(const std::string& key) {
+  return {{}, {EtcdPut{key, "1"}}};
+}
+
 class EtcdClientTest : public testing::Test {
  protected:
   std::unique_ptr<EtcdClient> connect(const ScriptedEtcd& etcd) {
@@ -51,14 +56,12 @@ TEST_F(EtcdClientTest, CallsGoToTheirPaths) {
     if (path == "/v3/lease/keepalive") return http_reply(R"({"result":{"ID":"7","TTL":"3"}})");
     if (path == "/v3/lease/grant") return http_reply(R"({"ID":"7","TTL":"5"})");
     if (path == "/v3/kv/txn") return http_reply(R"({"header":{"revision":"4"},"succeeded":true})");
-    if (path == "/v3/kv/put") return http_reply(R"({"header":{"revision":"3"}})");
     if (path == "/v3/lease/revoke") return http_reply(R"({"header":{"revision":"5"}})");
-    if (path == "/v3/kv/range") return http_reply(R"({"header":{"revision":"2"},"count":"1"})");
+    if (path == "/v3/kv/range") return http_reply(R"({"header":{"revision":"2"}})");
     return http_reply("404 page not found", "404 Not Found");
   });
   const auto client = connect(etcd);
-  EXPECT_EQ(wait<EtcdRangeReply>([&](auto h) { client->range({"a"}, h); }).reply.count, 1U);
-  EXPECT_EQ(wait<EtcdPutReply>([&](auto h) { client->put({"a", "b"}, h); }).reply.revision, 3U);
+  EXPECT_EQ(wait<EtcdRangeReply>([&](auto h) { client->range({"a"}, h); }).reply.revision, 2U);
   EXPECT_TRUE(wait<EtcdTxnReply>([&](auto h) { client->txn({}, h); }).reply.succeeded);
   EXPECT_EQ(wait<EtcdLeaseReply>([&](auto h) { client->grant(5, h); }).reply.lease, 7U);
   EXPECT_EQ(wait<EtcdLeaseReply>([&](auto h) { client->keep_alive(7, h); }).reply.ttl_s, 3U);
@@ -74,7 +77,7 @@ TEST_F(EtcdClientTest, CallsRunAtTheSameTimeAndEachHasItsReply) {
   const auto client = connect(etcd);
   std::set<uint64_t> revisions;
   for (int i = 0; i < 50; ++i) {
-    client->put({"k" + std::to_string(i), "v"}, [&](const EtcdResult<EtcdPutReply>& result) {
+    client->txn(put("k" + std::to_string(i)), [&](const EtcdResult<EtcdTxnReply>& result) {
       EXPECT_TRUE(result.answered());
       revisions.insert(result.reply.revision);
     });
@@ -86,7 +89,7 @@ TEST_F(EtcdClientTest, CallsRunAtTheSameTimeAndEachHasItsReply) {
 TEST_F(EtcdClientTest, ReplyThatIsNoneLeavesTheOutcomeUnknown) {
   ScriptedEtcd etcd(io_, [](const std::string&) { return http_reply("{\"header\":[]}"); });
   const auto client = connect(etcd);
-  const auto result = wait<EtcdPutReply>([&](auto handler) { client->put({"a", "b"}, handler); });
+  const auto result = wait<EtcdTxnReply>([&](auto handler) { client->txn(put("a"), handler); });
   EXPECT_EQ(result.outcome, EtcdOutcome::kUnknown);
   EXPECT_EQ(result.error, (EtcdError{EtcdCode::kInternal, "etcd's reply: 'header' is no object"}));
 }
@@ -97,7 +100,7 @@ TEST_F(EtcdClientTest, ReportsAMissingServerAsRefused) {
   const auto read = wait<EtcdRangeReply>([&](auto h) { client->range({"a"}, h); });
   EXPECT_EQ(read.outcome, EtcdOutcome::kRefused);
   EXPECT_NE(read.error.message.find("Connection refused"), std::string::npos);
-  const auto written = wait<EtcdPutReply>([&](auto h) { client->put({"a", "1"}, h); });
+  const auto written = wait<EtcdTxnReply>([&](auto h) { client->txn(put("a"), h); });
   EXPECT_EQ(written.outcome, EtcdOutcome::kRefused) << "no server has received it";
   EXPECT_NE(written.error.message.find("Connection refused"), std::string::npos);
 }
@@ -107,7 +110,7 @@ TEST_F(EtcdClientTest, AFirstEndpointThatIsDownIsPassedOver) {
       io_, [](const std::string&) { return http_reply(R"({"header":{"revision":"3"}})"); });
   const auto client = *EtcdClient::make(
       io_, {.endpoints = {"http://127.0.0.1:1", etcd.url()}, .call_limit = kCallLimit});
-  EXPECT_EQ(wait<EtcdPutReply>([&](auto h) { client->put({"a", "1"}, h); }).reply.revision, 3U);
+  EXPECT_EQ(wait<EtcdTxnReply>([&](auto h) { client->txn(put("a"), h); }).reply.revision, 3U);
 }
 
 TEST_F(EtcdClientTest, NoHandlerRunsOnceItIsDestroyed) {
@@ -115,7 +118,7 @@ TEST_F(EtcdClientTest, NoHandlerRunsOnceItIsDestroyed) {
   auto client = connect(etcd);
   int handled = 0;
   client->range({"a"}, [&](const auto&) { ++handled; });
-  client->put({"a", "b"}, [&](const auto&) { ++handled; });
+  client->txn(put("a"), [&](const auto&) { ++handled; });
   client->watch({"a"}, [&](const auto&) { ++handled; });
   ASSERT_TRUE(run_until(io_, [&] { return etcd.requests().size() == 3; }));
   client.reset();

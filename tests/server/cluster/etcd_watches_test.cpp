@@ -50,7 +50,7 @@ class EtcdWatchesTest : public testing::Test {
     return run_until(io_, [&] { return news_.size() >= count; });
   }
   const EtcdChanges& changes(size_t index) { return std::get<EtcdChanges>(news_[index]); }
-  EtcdCode end_code() { return std::get<EtcdWatchEnd>(news_.back()).error.code; }
+  EtcdCode end_code() { return std::get<EtcdError>(news_.back()).code; }
 
   boost::asio::io_context io_;
   std::shared_ptr<EtcdCalls> calls_;
