@@ -11,26 +11,19 @@
 
 namespace server::cluster {
 
-inline std::string cluster_prefix(std::string_view name) {
-  return "bloomery/" + std::string(name) + "/";
-}
+struct EtcdKeys {
+  explicit EtcdKeys(std::string_view name) : prefix("bloomery/" + std::string(name) + "/") {}
+  // Returns the key of a live node. Each running node attaches its key to its lease.
+  std::string alive(const std::string& id) const { return alive_prefix + id; }
 
-// Returns the key of the topology, a document that server/cluster/topology.h describes. The key's
-// mod_revision in etcd is the topology's version.
-inline std::string topology_key(std::string_view name) {
-  return cluster_prefix(name) + "topology";
-}
-
-// Returns the key that stores the checksum of the topology's slots. server/cluster/slot_record.h
-// explains the purpose of this checksum.
-inline std::string slots_key(std::string_view name) {
-  return cluster_prefix(name) + "slots";
-}
-
-// The prefix of the keys of live nodes. The key of a node is the prefix followed by the node's id.
-// Each running node attaches its key to its lease.
-inline std::string alive_prefix(std::string_view name) {
-  return cluster_prefix(name) + "alive/";
-}
+  const std::string prefix;
+  // The key of the topology, a document that server/cluster/topology.h describes. The key's
+  // mod_revision in etcd is the topology's version.
+  const std::string topology = prefix + "topology";
+  // The key that stores the checksum of the topology's slots. server/cluster/slot_record.h explains
+  // the purpose of this checksum.
+  const std::string slots = prefix + "slots";
+  const std::string alive_prefix = prefix + "alive/";  // the prefix of the keys of live nodes
+};
 
 }  // namespace server::cluster

@@ -31,21 +31,6 @@
 
 namespace server::cluster {
 
-// The keys of a cluster in etcd.
-struct EtcdKeys {
-  explicit EtcdKeys(const std::string& name)
-      : prefix(cluster_prefix(name)),
-        topology(topology_key(name)),
-        slots(slots_key(name)),
-        alive_prefix(cluster::alive_prefix(name)) {}
-  std::string alive(const std::string& id) const { return alive_prefix + id; }
-
-  const std::string prefix;
-  const std::string topology;
-  const std::string slots;
-  const std::string alive_prefix;
-};
-
 // The answer to a linearizable read of the topology. `known_revision` is the revision of the
 // topology that this node knew when it sent the read.
 struct TopologyCheck {

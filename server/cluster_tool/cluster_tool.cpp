@@ -11,9 +11,7 @@
 #include "core/printable.h"
 #include "persistence/files/file.h"
 #include "persistence/files/file_system.h"
-#include "server/cluster/etcd_keys.h"
 #include "server/cluster/router.h"
-#include "server/cluster/slot_record.h"
 #include "server/cluster_tool/backup.h"
 
 namespace server::cluster {
@@ -62,9 +60,9 @@ EtcdResult<Reply> ClusterTool::wait(const std::function<void(EtcdHandler<Reply>)
 }
 
 core::Result<ClusterTool::Seen> ClusterTool::read() {
-  const std::string prefix = alive_prefix(name_);
-  const EtcdTxn txn{
-      {}, {EtcdRange{topology_key(name_)}, EtcdRange::prefix(prefix), EtcdRange{slots_key(name_)}}};
+  const std::string& prefix = keys_.alive_prefix;
+  const EtcdTxn txn{{},
+                    {EtcdRange{keys_.topology}, EtcdRange::prefix(prefix), EtcdRange{keys_.slots}}};
   EtcdResult<EtcdTxnReply> result;
   const auto deadline = Clock::now() + kEtcdPatience;
   while (true) {
@@ -83,10 +81,10 @@ core::Result<ClusterTool::Seen> ClusterTool::read() {
   for (const EtcdKeyValue& kv : result.reply.responses[1].kvs) {
     if (kv.key.starts_with(prefix)) seen.alive.push_back(kv.key.substr(prefix.size()));
   }
-  if (const EtcdKeyValue* kv = result.reply.responses[0].find(topology_key(name_))) {
+  if (const EtcdKeyValue* kv = result.reply.responses[0].find(keys_.topology)) {
     auto topology = parse_topology(kv->value);
     if (!topology) return topology.error();
-    const EtcdKeyValue* const record = result.reply.responses[2].find(slots_key(name_));
+    const EtcdKeyValue* const record = result.reply.responses[2].find(keys_.slots);
     seen.record = SlotRecord(record == nullptr ? "" : record->value);
     seen.version = TopologyVersion{*std::move(topology), kv->mod_revision};
   }
@@ -119,9 +117,9 @@ core::Result<ClusterTool::Seen> ClusterTool::read_cluster() {
 
 core::Result<uint64_t> ClusterTool::write(const Topology& topology, uint64_t revision) {
   const std::string text = topology_json(topology);
-  const std::string key = topology_key(name_);
-  const EtcdTxn txn{{EtcdCompare::unchanged(key, revision)},
-                    {EtcdPut{key, text}, EtcdPut{slots_key(name_), slots_checksum(topology)}}};
+  const EtcdTxn txn{
+      {EtcdCompare::unchanged(keys_.topology, revision)},
+      {EtcdPut{keys_.topology, text}, EtcdPut{keys_.slots, slots_checksum(topology)}}};
   const auto deadline = Clock::now() + kEtcdPatience;
   while (Clock::now() < deadline) {
     const auto result =
@@ -143,11 +141,10 @@ core::Result<uint64_t> ClusterTool::write(const Topology& topology, uint64_t rev
 
 core::Result<std::optional<uint64_t>> ClusterTool::outcome(const std::string& text,
                                                            uint64_t revision) {
-  const std::string key = topology_key(name_);
-  const auto result =
-      wait<EtcdRangeReply>([&](auto handler) { etcd_->range({key}, std::move(handler)); });
+  const auto result = wait<EtcdRangeReply>(
+      [&](auto handler) { etcd_->range({keys_.topology}, std::move(handler)); });
   if (!result.answered()) return std::optional<uint64_t>();
-  const EtcdKeyValue* kv = result.reply.find(key);
+  const EtcdKeyValue* kv = result.reply.find(keys_.topology);
   const uint64_t present = kv == nullptr ? 0 : kv->mod_revision;
   if (present == revision) return std::optional<uint64_t>();
   if (kv != nullptr && kv->value == text) return std::optional<uint64_t>(present);

@@ -19,6 +19,7 @@
 
 #include "core/result.h"
 #include "server/cluster/etcd_client.h"
+#include "server/cluster/etcd_keys.h"
 #include "server/cluster_tool/node_client.h"
 #include "server/cluster_tool/plan.h"
 #include "server/cluster_tool/recovery.h"
@@ -110,6 +111,7 @@ class ClusterTool {
   std::string wait_for_nodes(const Topology& topology, uint64_t revision) const;
 
   const std::string name_;
+  const EtcdKeys keys_{name_};
   const NodeAccess access_;
   boost::asio::io_context io_;
   std::unique_ptr<EtcdClient> etcd_;

@@ -20,6 +20,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+const EtcdKeys kTestKeys("test");
+
 TEST(ClusterToolTest, NamesAndEndpointsAreChecked) {
   EXPECT_FALSE(ClusterTool::make({.endpoints = {"http://127.0.0.1:1"}}, "Big Name", {}));
   EXPECT_FALSE(ClusterTool::make({.endpoints = {"127.0.0.1:1"}}, "a", {}));
@@ -52,7 +54,7 @@ class ClusterToolCallsTest : public ::testing::Test {
     EXPECT_EQ(etcd_.revision(), before);
     return text_of(done);
   }
-  void register_node(const PlayedNode& node) { etcd_.put(alive_prefix("test") + node.id, "{}"); }
+  void register_node(const PlayedNode& node) { etcd_.put(kTestKeys.alive(node.id), "{}"); }
   std::unique_ptr<PlayedNode> node(char digit) {
     auto node = std::make_unique<PlayedNode>(digit);
     register_node(*node);
@@ -70,14 +72,14 @@ class ClusterToolCallsTest : public ::testing::Test {
     return nodes;
   }
   Topology topology() const {
-    auto parsed = parse_topology(etcd_.value(topology_key("test")));
+    auto parsed = parse_topology(etcd_.value(kTestKeys.topology));
     EXPECT_TRUE(parsed);
     return *std::move(parsed);
   }
   void change(const std::function<void(Shard&)>& edit) {
     Topology changed = topology();
     edit(changed.shards.front());
-    etcd_.put(topology_key("test"), topology_json(changed));
+    etcd_.put(kTestKeys.topology, topology_json(changed));
   }
 
   EtcdStore etcd_;
@@ -97,7 +99,7 @@ TEST_F(ClusterToolCallsTest, FirstNodesLeadAndTheOthersFollow) {
 
 TEST_F(ClusterToolCallsTest, AllSlotsAreOwned) {
   (void)create("abc", 0);
-  const std::string document = etcd_.value(topology_key("test"));
+  const std::string document = etcd_.value(kTestKeys.topology);
   for (const char* slots : {"\"0-5460\"", "\"5461-10922\"", "\"10923-16383\""}) {
     EXPECT_THAT(document, HasSubstr(slots));
   }
@@ -183,11 +185,11 @@ TEST_F(ClusterToolCallsTest, RejectsASecondJoinAndAnUnknownShard) {
 TEST_F(ClusterToolCallsTest, NewIdTakesTheDeadMembersPlace) {
   const Nodes nodes = create("ab", 1);
   const std::string former = nodes[1]->id;
-  etcd_.remove(alive_prefix("test") + former);
+  etcd_.remove(kTestKeys.alive(former));
   Topology moved = topology();
   const auto back = node('c');
   moved.node(former)->port = back->address().port;  // the topology has the server's new port
-  etcd_.put(topology_key("test"), topology_json(moved));
+  etcd_.put(kTestKeys.topology, topology_json(moved));
   EXPECT_THAT(text_of(tool_->add(back->address(), "")), HasSubstr("replica of shard s1"));
   EXPECT_THAT(topology().shards[0].members, ElementsAre(nodes[0]->id, back->id));
 }
@@ -199,7 +201,7 @@ TEST_F(ClusterToolCallsTest, LostShardIsReplacedOnceTheLossIsAccepted) {
     return tool_->replace("s1", empty->address(), accepts_loss);
   };
   EXPECT_THAT(refusal([&] { return replace(true); }), HasSubstr("is alive"));
-  etcd_.remove(alive_prefix("test") + nodes[0]->id);
+  etcd_.remove(kTestKeys.alive(nodes[0]->id));
   EXPECT_THAT(refusal([&] { return replace(false); }), HasSubstr("--accept-loss"));
   EXPECT_THAT(text_of(replace(true)), HasSubstr("leads shard s1 now, without its former data"));
   EXPECT_THAT(topology().shards[0].members, ElementsAre(empty->id));
@@ -214,9 +216,9 @@ TEST_F(ClusterToolCallsTest, DeletedTopologyIsRecoveredFromAServer) {
   file.kept_shard = "s1";
   file.kept_epoch = 1;
   nodes[0]->keep(node_file_text(file));
-  etcd_.remove(topology_key("test"));
+  etcd_.remove(kTestKeys.topology);
   EXPECT_THAT(text_of(tool_->recover({nodes[0]->address()}, false)), HasSubstr("with --yes"));
-  EXPECT_EQ(etcd_.value(topology_key("test")), "");
+  EXPECT_EQ(etcd_.value(kTestKeys.topology), "");
   const std::string done = text_of(tool_->recover({nodes[0]->address()}, true));
   EXPECT_THAT(done, HasSubstr(nodes[1]->address().text() + " does not answer"))
       << "it is asked because the first one names it";
@@ -269,7 +271,7 @@ TEST_F(ClusterToolCallsTest, FromALeaderThatIsGoneAReplicaTakesOverByForce) {
   const Nodes nodes = create("ab", 1);
   PlayedNode& replica = *nodes[1];
   change([&](Shard& shard) { shard.insync.push_back(replica.id); });
-  etcd_.remove(alive_prefix("test") + nodes[0]->id);
+  etcd_.remove(kTestKeys.alive(nodes[0]->id));
   EXPECT_THAT(refusal([&] { return tool_->fail_over("s1", replica.address(), false); }),
               HasSubstr("with --force"));
   EXPECT_TRUE(replica.failovers().empty());
@@ -287,7 +289,7 @@ TEST_F(ClusterToolCallsTest, FromALeaderThatIsGoneAReplicaTakesOverByForce) {
 
 TEST_F(ClusterToolCallsTest, ADocumentOfANewerVersionIsNotWrittenOver) {
   const auto good = node('a');
-  etcd_.put(topology_key("test"), R"({"format":2})");
+  etcd_.put(kTestKeys.topology, R"({"format":2})");
   EXPECT_THAT(refusal([&] { return tool_->add(good->address(), ""); }), HasSubstr("newer version"));
   EXPECT_THAT(refusal([&] { return tool_->create({good->address()}, 0); }),
               HasSubstr("newer version"));
@@ -303,7 +305,7 @@ TEST_F(ClusterToolCallsTest, WithoutAClusterThereIsNothingToChange) {
 TEST_F(ClusterToolCallsTest, TheStatusTellsWhoIsThere) {
   const Nodes nodes = create("ab", 0);
   nodes[1]->stop();
-  etcd_.remove(alive_prefix("test") + nodes[1]->id);
+  etcd_.remove(kTestKeys.alive(nodes[1]->id));
   const auto status = tool_->status();
   ASSERT_TRUE(status) << status.error().message;
   EXPECT_THAT(status->alive, ElementsAre(nodes[0]->id));
