@@ -22,13 +22,12 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cerrno>
-#include <limits>
 #include <optional>
 #include <regex>
 #include <utility>
 
-#include "core/number.h"
 #include "core/printable.h"
+#include "server/base/config/host.h"
 
 namespace server::cluster {
 namespace {
@@ -60,13 +59,12 @@ std::string EtcdEndpoint::url() const {
 core::Result<EtcdEndpoint> parse_etcd_endpoint(std::string_view url) {
   static const std::regex kUrl(
       R"(http(s?)://(?:\[([0-9a-fA-F:.]+)\]|([0-9A-Za-z._-]+))(?::([0-9]{1,5}))?/?)");
-  constexpr int64_t kPortMax = std::numeric_limits<uint16_t>::max();
   std::cmatch parts;
   if (std::regex_match(url.data(), url.data() + url.size(), parts, kUrl)) {
-    const int64_t port = parts[4].matched ? core::parse_int64(parts[4].str()).value_or(0) : 2379;
+    const uint16_t port = parts[4].matched ? parse_port(parts[4].str()).value_or(0) : 2379;
     const std::string host = parts[2].str() + parts[3].str();
-    if (port > 0 && port <= kPortMax && host.size() <= kHostBytesMax) {
-      return EtcdEndpoint{host, static_cast<uint16_t>(port), parts[1].length() != 0};
+    if (port != 0 && host.size() <= kHostBytesMax) {
+      return EtcdEndpoint{host, port, parts[1].length() != 0};
     }
   }
   return core::Error{

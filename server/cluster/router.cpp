@@ -7,15 +7,11 @@ namespace server::cluster {
 namespace {
 
 Route route_own(const RouteConditions& conditions, const RouteQuery& query) {
-  switch (conditions.service) {
-    case Service::kHeld:
-      return query.reads_replicas && !query.writes ? Route::kServe : Route::kHold;
-    case Service::kUp:  // unreachable: the callers handle kUp themselves
-    case Service::kDown:
-      break;
-  }
+  // The Service is kHeld or kDown, because the callers handle kUp themselves.
+  const bool reads_replica = query.reads_replicas && !query.writes;
+  if (conditions.service == Service::kHeld) return reads_replica ? Route::kServe : Route::kHold;
   const bool is_listening = query.is_channel && !query.writes;
-  if (is_listening || (query.reads_replicas && !query.writes)) return Route::kServe;
+  if (is_listening || reads_replica) return Route::kServe;
   if (!conditions.reads_when_down) return Route::kDown;
   return query.writes ? Route::kDownForWrites : Route::kServe;
 }
@@ -48,36 +44,19 @@ std::string moved_error(unsigned slot, std::string_view endpoint, unsigned port)
 }
 
 std::string route_error(const View& view, Route route, unsigned slot, EndpointStyle style) {
-  switch (route) {
-    case Route::kUnbound:
-      return std::string(kSlotNotServed);
-    case Route::kCrossSlot:
-      return std::string(kKeysCrossSlots);
-    case Route::kDown:
-      return std::string(kClusterIsDown);
-    case Route::kDownForWrites:
-      return std::string(kClusterOnlyReads);
-    case Route::kMoved: {
-      const Node& leader = view.leader_of(view.shard_of(slot));
-      return moved_error(slot, endpoint_of(leader, style.type), port_of(leader, style.is_tls));
-    }
-    case Route::kServe:
-    case Route::kHold:
-      break;
+  if (route == Route::kMoved) {
+    const Node& leader = view.leader_of(view.shard_of(slot));
+    return moved_error(slot, endpoint_of(leader, style.type), port_of(leader, style.is_tls));
   }
-  return {};
+  if (route == Route::kUnbound) return std::string(kSlotNotServed);
+  if (route == Route::kCrossSlot) return std::string(kKeysCrossSlots);
+  return std::string(route == Route::kDown ? kClusterIsDown : kClusterOnlyReads);
 }
 
 std::string endpoint_of(const Node& node, EndpointType type) {
-  switch (type) {
-    case EndpointType::kIp:
-      return node.ip;
-    case EndpointType::kHostname:
-      return node.hostname.empty() ? "?" : node.hostname;
-    case EndpointType::kUnknown:
-      break;
-  }
-  return {};
+  if (type == EndpointType::kIp) return node.ip;
+  if (type == EndpointType::kUnknown) return {};
+  return node.hostname.empty() ? "?" : node.hostname;
 }
 
 unsigned port_of(const Node& node, bool is_tls) {

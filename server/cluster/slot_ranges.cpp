@@ -7,8 +7,8 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
-#include <utility>
 
+#include "core/keyspace/slot.h"
 #include "core/number.h"
 #include "core/printable.h"
 

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/keyspace/slot.h"
 #include "core/result.h"
 
 namespace server::cluster {

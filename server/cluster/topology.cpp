@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 #include <utility>
-#include <vector>
 
+#include "core/keyspace/slot.h"
 #include "core/printable.h"
 
 namespace server::cluster {
@@ -33,10 +33,9 @@ bool contains(const std::vector<std::string>& ids, std::string_view id) {
 
 // Accepts only host names that a reply to a client can contain without quotes.
 bool is_host(std::string_view host) {
-  return host.size() <= kHostMax && std::ranges::all_of(host, [](unsigned char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                  c == '.' || c == '-' || c == ':' || c == '_';
-         });
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:_";
+  return host.size() <= kHostMax && host.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
 template <class... Arguments>
@@ -155,15 +154,13 @@ bool supersedes(const TopologyVersion& seen, const TopologyVersion& known) {
 }
 
 bool is_node_id(std::string_view id) {
-  return id.size() == kNodeIdDigits && std::ranges::all_of(id, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
+  return id.size() == kNodeIdDigits &&
+         id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 bool is_shard_name(std::string_view name) {
-  return !name.empty() && name.size() <= kShardNameMax && std::ranges::all_of(name, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-' || c == '_';
-  });
+  return !name.empty() && name.size() <= kShardNameMax &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") == std::string_view::npos;
 }
 
 core::Result<> check_topology(const Topology& topology) {

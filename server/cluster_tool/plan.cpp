@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
-#include "core/number.h"
 #include "core/printable.h"
+#include "server/base/config/host.h"
 
 namespace server::cluster {
 namespace {
@@ -65,12 +64,11 @@ core::Result<Address> parse_address(std::string_view text) {
     host = host.substr(1, host.size() - 2);
   }
   const std::string_view digits = colon == std::string_view::npos ? "" : text.substr(colon + 1);
-  const int64_t port = core::parse_int64(digits).value_or(0);
-  constexpr int64_t kPortMax = std::numeric_limits<uint16_t>::max();
-  if (host.empty() || port < 1 || port > kPortMax) {
+  const uint16_t port = parse_port(digits).value_or(0);
+  if (host.empty() || port == 0) {
     return core::Error{fmt::format("ERR '{}' is not HOST:PORT", core::printable(text))};
   }
-  return Address{std::string(host), static_cast<uint16_t>(port)};
+  return Address{std::string(host), port};
 }
 
 const Node* node_at(const Topology& topology, const Address& address) {
