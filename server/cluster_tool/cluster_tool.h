@@ -27,10 +27,7 @@
 
 namespace server::cluster {
 
-// The outcome of a command, as lines of text for the user.
-struct Done {
-  std::string text;
-};
+using Done = std::string;  // the outcome of a command, as lines of text for the user
 
 class ClusterTool {
  public:

@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 #include <openssl/ssl.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "core/number.h"
@@ -18,6 +16,15 @@ namespace server::cluster {
 namespace {
 
 constexpr std::chrono::seconds kStepLimit{3};
+
+// Returns the value of the line "name:value" in INFO's text; empty if there is none.
+std::string_view info_field(std::string_view text, std::string_view name) {
+  const std::string begin = fmt::format("{}:", name);
+  const size_t found = text.starts_with(begin) ? 0 : text.find("\n" + begin);
+  if (found == std::string_view::npos) return {};
+  const std::string_view value = text.substr(text.find(':', found) + 1);
+  return value.substr(0, value.find_first_of("\r\n"));
+}
 
 int64_t number_field(std::string_view text, std::string_view name) {
   return core::parse_int64(info_field(text, name)).value_or(0);
@@ -87,43 +94,11 @@ core::Error NodeClient::failure(std::string_view why) const {
   return {fmt::format("ERR {}: {}", core::printable(name_), core::printable(why))};
 }
 
-core::Result<> NodeClient::send(const std::vector<std::string>& words) {
-  auto sent = link_.send_command(words);
-  if (!sent) return failure(sent.error().message);
-  return sent;
-}
-
-core::Result<std::string> NodeClient::read_line() {
-  auto line = link_.read_line();
-  if (!line) return failure(line.error().message);
-  return line;
-}
-
-core::Result<std::string> NodeClient::read_some() {
-  auto bytes = link_.read_some();
-  if (!bytes) return failure(bytes.error().message);
-  return bytes;
-}
-
 core::Result<protocol::Reply> NodeClient::call(const std::vector<std::string>& words) {
   if (auto sent = send(words); !sent) return sent.error();
-  auto reply = link_.read_reply();
-  if (!reply) return failure(reply.error().message);
-  if (reply->is_error()) return failure(reply->text);
+  auto reply = named(link_.read_reply());
+  if (reply && reply->is_error()) return failure(reply->text);
   return reply;
-}
-
-std::string_view info_field(std::string_view text, std::string_view name) {
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (!line.starts_with(name) || line.substr(name.size(), 1) != ":") continue;
-    line.remove_prefix(name.size() + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    return line;
-  }
-  return {};
 }
 
 core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& access) {

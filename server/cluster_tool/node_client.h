@@ -46,13 +46,21 @@ class NodeClient {
   core::Result<protocol::Reply> call(const std::vector<std::string>& words);
   // These functions serve commands whose reply is not RESP. send() sends the command. read_line()
   // and read_some() read the reply, as in RespClient.
-  core::Result<> send(const std::vector<std::string>& words);
-  core::Result<std::string> read_line();
-  core::Result<std::string> read_some();
+  core::Result<> send(const std::vector<std::string>& words) {
+    return named(link_.send_command(words));
+  }
+  core::Result<std::string> read_line() { return named(link_.read_line()); }
+  core::Result<std::string> read_some() { return named(link_.read_some()); }
 
  private:
   explicit NodeClient(std::string name);
   core::Error failure(std::string_view why) const;
+  // Adds the server's address to the error, if there is one.
+  template <class T>
+  core::Result<T> named(core::Result<T> result) const {
+    if (!result) return failure(result.error().message);
+    return result;
+  }
 
   std::string name_;
   RespClient link_;
@@ -89,8 +97,5 @@ core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& acces
 // Asks for the server's cluster.json, by CLUSTERX TOPOLOGY. Errors: errors of NodeClient, and a
 // reply of an unexpected form.
 core::Result<NodeFile> ask_kept(const Address& address, const NodeAccess& access);
-
-// Returns the value of the line "name:value" in INFO's text; empty if there is none.
-std::string_view info_field(std::string_view text, std::string_view name);
 
 }  // namespace server::cluster

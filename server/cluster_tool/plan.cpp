@@ -176,10 +176,8 @@ core::Result<Topology> plan_remove(Topology topology, const Address& address) {
   return checked(std::move(topology));
 }
 
-core::Result<FailoverTarget> plan_failover(const Topology& topology,
-                                           const std::vector<std::string>& alive,
-                                           std::string_view shard_name, const Address* to,
-                                           bool force) {
+core::Result<Node> plan_failover(const Topology& topology, const std::vector<std::string>& alive,
+                                 std::string_view shard_name, const Address* to, bool force) {
   const Shard* shard = topology.shard(shard_name);
   if (shard == nullptr) return unknown_shard(topology, shard_name);
   const auto refuse = [&](std::string_view why) {
@@ -209,7 +207,7 @@ core::Result<FailoverTarget> plan_failover(const Topology& topology,
   if (!force && !is_among(alive, shard->leader)) {
     return refuse("its leader is not alive; with --force it is not asked");
   }
-  return FailoverTarget{*topology.node(chosen), shard->name};
+  return *topology.node(chosen);
 }
 
 }  // namespace server::cluster

@@ -51,14 +51,9 @@ core::Result<Topology> plan_remove(Topology topology, const Address& address);
 core::Result<Topology> plan_replace(Topology topology, const std::vector<std::string>& alive,
                                     Node node, std::string_view shard);
 
-// The node that is asked to take over: the node at the address `to`. If `to` is null, it is the
-// first live member in sync.
-struct FailoverTarget {
-  Node node;
-  std::string shard;
-};
-core::Result<FailoverTarget> plan_failover(const Topology& topology,
-                                           const std::vector<std::string>& alive,
-                                           std::string_view shard, const Address* to, bool force);
+// Returns the node that is asked to take over: the node at the address `to`. If `to` is null, it is
+// the first live member in sync.
+core::Result<Node> plan_failover(const Topology& topology, const std::vector<std::string>& alive,
+                                 std::string_view shard, const Address* to, bool force);
 
 }  // namespace server::cluster

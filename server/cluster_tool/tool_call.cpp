@@ -104,6 +104,8 @@ std::variant<ToolCall, ToolUsage> parse_tool_call(std::vector<std::string> words
   }
   call.command = app.get_subcommands().front()->get_name();
   if (!texts.node.empty()) texts.nodes.push_back(texts.node);
+  const bool names_target = !texts.to.empty();
+  if (names_target) texts.nodes.push_back(texts.to);
   for (const std::string& text : texts.nodes) {
     auto address = parse_address(text);
     if (!address)
@@ -111,12 +113,9 @@ std::variant<ToolCall, ToolUsage> parse_tool_call(std::vector<std::string> words
           kUsageError, {}, fmt::format("{}\n", core::without_code(address.error().message))};
     call.nodes.push_back(*std::move(address));
   }
-  if (!texts.to.empty()) {
-    auto address = parse_address(texts.to);
-    if (!address)
-      return ToolUsage{
-          kUsageError, {}, fmt::format("{}\n", core::without_code(address.error().message))};
-    call.to = *std::move(address);
+  if (names_target) {
+    call.to = call.nodes.back();
+    call.nodes.pop_back();
   }
   return call;
 }

@@ -158,7 +158,7 @@ TEST(PlanTest, FailoverChoosesWhoIsAliveAndInSync) {
   const std::vector<std::string> alive{id_of('a'), id_of('b'), id_of('c')};
   const auto chosen = plan_failover(topology, alive, "s1", nullptr, false);
   ASSERT_TRUE(chosen);
-  EXPECT_EQ(chosen->node.id, id_of('b'));
+  EXPECT_EQ(chosen->id, id_of('b'));
   const Address to{"10.0.0.2", 7001};
   EXPECT_TRUE(plan_failover(topology, alive, "s1", &to, false));
 }
