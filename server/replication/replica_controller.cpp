@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cassert>
 #include <charconv>
 #include <limits>
@@ -33,9 +32,6 @@ using core::keyspace::kAllStripes;
 using core::keyspace::LockMode;
 
 constexpr int64_t kForeverMs = 60'000;
-// Options whose change may repair a failing link.
-constexpr OptionId kOptionsOfTheLink[] = {OptionId::kMasterAuth, OptionId::kMasterUser,
-                                          OptionId::kRdbForeignTypes, OptionId::kReplTimeout};
 
 // Parses the value of the option `replicaof`, which is `host port`.
 std::optional<ReplicaController::Target> parse_target(const std::string& text) {
@@ -81,12 +77,10 @@ void ReplicaController::start(ReplayerFactory make_replayer) {
   if (const auto leader = target())
     log_notice("This server follows {}:{}", leader->host, leader->port);
   figures_.down_since_us = parts_.clock.monotonic_us();
-  for (const OptionId option : kOptionsOfTheLink) {
-    parts_.config.on_change(option, [this]() -> core::Result<> {
-      retry_soon();
-      return {};
-    });
-  }
+  // A change of these options may repair a failing link.
+  parts_.config.follow({OptionId::kMasterAuth, OptionId::kMasterUser, OptionId::kRdbForeignTypes,
+                        OptionId::kReplTimeout},
+                       [this] { retry_soon(); });
   thread_ = start_thread("follower", [this] { run(); });
 }
 

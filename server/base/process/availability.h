@@ -47,6 +47,7 @@ class Availability {
   }
   void begin(Trouble trouble) { troubles_.fetch_or(trouble, std::memory_order_acq_rel); }
   void end(Trouble trouble) { troubles_.fetch_and(~uint32_t{trouble}, std::memory_order_acq_rel); }
+  void set(Trouble trouble, bool is_so) { is_so ? begin(trouble) : end(trouble); }
 
   // Records that the append log has failed. Returns true if it had worked until now.
   bool append_log_failed(const std::string& reason) {

@@ -7,10 +7,11 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "core/bloom/arrays/array_memory.h"
@@ -29,7 +30,6 @@
 #include "server/durability/saves/transfer_saver.h"
 #include "server/replication/leader/foreign_replicas.h"
 #include "server/replication/leader/replica_sender.h"
-#include "server/replication/leader/replica_snapshot.h"
 #include "server/replication/leader/replicas.h"
 #include "server/replication/leader/socket_sink.h"
 #include "server/replication/leader/stream_pump.h"
@@ -39,6 +39,14 @@
 #include "server/session/session.h"
 
 namespace server {
+
+// A snapshot that a child process is writing for replicas. Leader's mutex guards it.
+struct ReplicaSnapshot {
+  ReplicaBatch batch;
+  std::string path;  // path of the snapshot's file; empty if the child process writes to sockets
+  std::optional<core::Result<>> result;  // result of the child process; nullopt until it has ended
+};
+
 namespace {
 
 constexpr std::array<std::string_view, 1> kPing = {"PING"};
@@ -90,23 +98,19 @@ Leader::Leader(const ReplicationParts& parts, Replication& replication, const Pa
       replicas_(std::make_unique<Replicas>()),
       foreign_(std::make_unique<ForeignReplicas>(parts_.config, parts_.state,
                                                  core::keyspace::FilterKinds::of_process())) {
-  for (const OptionId id : {OptionId::kMinReplicasToWrite, OptionId::kMinReplicasMaxLag}) {
-    parts_.config.on_change(id, [this]() -> core::Result<> {
-      update_write_gate();
-      return {};
-    });
-  }
   parts_.config.on_change(OptionId::kReplicaForeign, [this]() -> core::Result<> {
     const std::scoped_lock lock(mutex_);
     drop_foreign(parts_.clock.monotonic_us());
     return {};
   });
-  replication_.set_listener(this);
-  update_write_gate();
+  replication_.on_stream_replaced = [this] { on_stream_replaced(); };
+  replication_.on_role_changed = [this] { update_write_gate(); };
+  parts_.config.follow({OptionId::kMinReplicasToWrite, OptionId::kMinReplicasMaxLag},
+                       [this] { update_write_gate(); });
 }
 
 Leader::~Leader() {
-  replication_.set_listener(nullptr);
+  replication_.on_stream_replaced = replication_.on_role_changed = [] {};
   stop();
 }
 
@@ -247,9 +251,7 @@ void Leader::ack(uint64_t client_id, ReplicaAck ack) {
     is_new = replicas_->ack(client_id, ack, now_us);
     update_write_gate_locked(now_us);
   }
-  if (is_new) {
-    pump_->interrupt();
-  }
+  if (is_new) pump_->interrupt();
   ack_listener_.on_ack();
 }
 
@@ -312,12 +314,7 @@ void Leader::update_write_gate_locked(int64_t now_us) {
   const int64_t lag_s = parts_.config.integer(OptionId::kMinReplicasMaxLag);
   const bool are_too_few = wanted > 0 && lag_s > 0 && !replication_.is_replica() &&
                            replicas_->count_good(lag_s, now_us) < wanted;
-  Availability& availability = parts_.durability.availability;
-  if (are_too_few) {
-    availability.begin(Availability::kTooFewReplicas);
-  } else {
-    availability.end(Availability::kTooFewReplicas);
-  }
+  parts_.durability.availability.set(Availability::kTooFewReplicas, are_too_few);
 }
 
 void Leader::run() {
@@ -415,7 +412,6 @@ void Leader::drop_slow_replicas(int64_t now_us) {
   const auto backlog_size = static_cast<int64_t>(backlog_.size_bytes());
   if (limit.hard_bytes > 0) limit.hard_bytes = std::max(limit.hard_bytes, backlog_size);
   if (limit.soft_bytes > 0) limit.soft_bytes = std::max(limit.soft_bytes, backlog_size);
-  std::vector<uint64_t> slow;
   const int64_t timeout_us = parts_.config.integer(OptionId::kReplTimeout) * core::kSecondUs;
   for (const auto& [id, link] : links_) {
     const uint64_t end = backlog_.end_offset();

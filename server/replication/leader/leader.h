@@ -22,8 +22,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -33,7 +31,6 @@
 #include "server/base/process/ordered_mutex.h"
 #include "server/replication/leader/replica_state.h"
 #include "server/replication/stream/replication_parts.h"
-#include "server/replication/stream/stream_listener.h"
 
 namespace persistence {
 struct RdbReplicationInfo;
@@ -65,7 +62,7 @@ class AckListener {
   ~AckListener() = default;
 };
 
-class Leader final : public StreamListener {
+class Leader {
  public:
   // The arguments of PSYNC. A SYNC command requests a full sync.
   struct Request {
@@ -107,7 +104,7 @@ class Leader final : public StreamListener {
   void detach(uint64_t client_id);
   void ack(uint64_t client_id, ReplicaAck ack);
   // Closes the connections of all replicas, because the stream was replaced.
-  void on_stream_replaced() override;
+  void on_stream_replaced();
 
   // Returns how many replicas have acknowledged `offset`, for WAIT and WAITAOF.
   int64_t count_acked(uint64_t offset) const;
@@ -117,7 +114,7 @@ class Leader final : public StreamListener {
 
   // Rejects writes while there are fewer good replicas than min-replicas-to-write, and accepts them
   // otherwise.
-  void update_write_gate() override;
+  void update_write_gate();
 
   const Counters& counters() const { return counters_; }
   void reset_counters();

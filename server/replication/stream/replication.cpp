@@ -2,7 +2,6 @@
 #include "server/replication/stream/replication.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "persistence/aof/aof_format.h"
 #include "persistence/aof/batch_lines.h"
@@ -15,7 +14,6 @@
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/own_expiries.h"
 #include "server/replication/stream/stream_feed.h"
-#include "server/replication/stream/stream_listener.h"
 
 namespace server {
 
@@ -24,23 +22,15 @@ Replication::Replication(const Parts& parts)
       backlog_(std::make_unique<Backlog>()),
       feed_(std::make_unique<StreamFeed>(parts.journal, *backlog_)),
       own_expiries_(std::make_unique<OwnExpiries>()) {
-  const auto apply_backlog_size = [this]() -> core::Result<> {
+  parts_.config.follow(OptionId::kReplBacklogSize, [this] {
     backlog_->set_size(static_cast<uint64_t>(parts_.config.integer(OptionId::kReplBacklogSize)));
-    return {};
-  };
-  (void)apply_backlog_size();
-  parts_.config.on_change(OptionId::kReplBacklogSize, apply_backlog_size);
-  for (const OptionId id : {OptionId::kReplicaReadOnly, OptionId::kReplicaServeStaleData}) {
-    parts_.config.on_change(id, [this]() -> core::Result<> {
-      update_availability();
-      return {};
-    });
-  }
+  });
   if (!parts_.config.text(OptionId::kReplicaOf).empty()) set_role(true);
   parts_.durability.set_stream(this);
   parts_.durability.append_log().files().writer().lines().set_position_source(
       [this](uint64_t journal_end) { return position_line(journal_end); });
-  update_availability();
+  parts_.config.follow({OptionId::kReplicaReadOnly, OptionId::kReplicaServeStaleData},
+                       [this] { update_availability(); });
 }
 
 Replication::~Replication() {
@@ -68,10 +58,6 @@ void Replication::record_own_key(unsigned database, std::string_view key) {
 
 void Replication::restate_database() {
   if (!is_replica()) parts_.journal.restate_database();
-}
-
-ReplicationIds Replication::ids() const {
-  return ids_.get();
 }
 
 void Replication::restore(const persistence::RdbReplicationInfo& position) {
@@ -191,7 +177,7 @@ void Replication::become_leader() {
     feed_->begin();
   }
   update_availability();
-  notify_stream_replaced();
+  on_stream_replaced();
 }
 
 void Replication::adopt(const persistence::RdbReplicationInfo& position) {
@@ -208,17 +194,13 @@ void Replication::adopt(const persistence::RdbReplicationInfo& position) {
     own_expiries_->clear();
     feed_->record_applied(static_cast<unsigned>(position.stream_database));
   }
-  notify_stream_replaced();
+  on_stream_replaced();
 }
 
 void Replication::begin_replacement() {
   const std::scoped_lock role_lock(feed_->mutex());
   feed_->forget_applied();
   cluster_place_.is_torn = true;
-}
-
-void Replication::forget_history() {
-  ids_.change([](ReplicationIds& ids) { ids.renew_ids(); });
 }
 
 void Replication::continue_as(std::string_view new_id) {
@@ -228,7 +210,7 @@ void Replication::continue_as(std::string_view new_id) {
     is_new = ids.id != new_id;
     if (is_new) ids.shift_to(new_id, offset());
   });
-  if (is_new) notify_stream_replaced();
+  if (is_new) on_stream_replaced();
 }
 
 void Replication::append_applied(std::string_view bytes, unsigned database) {
@@ -243,22 +225,13 @@ void Replication::set_link_up(bool is_up) {
 }
 
 void Replication::update_availability() {
-  const auto set = [this](Availability::Trouble trouble, bool is_so) {
-    if (is_so) {
-      parts_.durability.availability.begin(trouble);
-    } else {
-      parts_.durability.availability.end(trouble);
-    }
-  };
-  set(Availability::kReadOnlyReplica,
-      is_replica() && parts_.config.flag(OptionId::kReplicaReadOnly));
-  set(Availability::kStaleReplica,
+  Availability& availability = parts_.durability.availability;
+  availability.set(Availability::kReadOnlyReplica,
+                   is_replica() && parts_.config.flag(OptionId::kReplicaReadOnly));
+  availability.set(
+      Availability::kStaleReplica,
       is_replica() && !link_is_up_ && !parts_.config.flag(OptionId::kReplicaServeStaleData));
-  if (listener_ != nullptr) listener_->update_write_gate();
-}
-
-void Replication::notify_stream_replaced() const {
-  if (listener_ != nullptr) listener_->on_stream_replaced();
+  on_role_changed();
 }
 
 unsigned Replication::stream_database() const {

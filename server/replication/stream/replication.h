@@ -16,8 +16,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,7 +33,6 @@ namespace server {
 class Backlog;
 class OwnExpiries;
 class StreamFeed;
-class StreamListener;
 
 class Replication final : public StreamPosition, public OwnChanges {
  public:
@@ -48,13 +47,17 @@ class Replication final : public StreamPosition, public OwnChanges {
   // Returns the number of times that this server has become a replica. If the number increases
   // during a wait for replicas, the wait cannot succeed.
   uint64_t demotions() const { return demotions_; }
-  ReplicationIds ids() const;
+  ReplicationIds ids() const { return ids_.get(); }
   uint64_t offset() const;
   Backlog& backlog() const { return *backlog_; }
 
-  // Sets the object that serves this server's replicas; null for none. Leader registers itself by
-  // this function.
-  void set_listener(StreamListener* listener) { listener_ = listener; }
+  // Leader, which serves this server's replicas, sets these functions. Any thread may call them,
+  // with or without stripe locks. on_stream_replaced() is called when the stream was replaced. All
+  // connected replicas must then reconnect and send PSYNC again.
+  std::function<void()> on_stream_replaced = [] {};
+  // Called when the role has changed. Checks again whether min-replicas-to-write forbids writes,
+  // because this option applies only to a leader.
+  std::function<void()> on_role_changed = [] {};
 
   // Sets the stream position of the loaded data. Must be called before clients are served. A
   // leader's replicas may continue from there. A replica requests the stream after this position
@@ -92,7 +95,9 @@ class Replication final : public StreamPosition, public OwnChanges {
   // must send PSYNC again.
   void continue_as(std::string_view new_id);
   // Implements DEBUG CHANGE-REPL-ID: replicas need a full sync after their link breaks.
-  void forget_history();
+  void forget_history() {
+    ids_.change([](ReplicationIds& ids) { ids.renew_ids(); });
+  }
   // Appends whole units of the leader's stream that were just applied. `database` is the one
   // selected after them.
   void append_applied(std::string_view bytes, unsigned database);
@@ -133,7 +138,6 @@ class Replication final : public StreamPosition, public OwnChanges {
  private:
   void set_role(bool is_replica);
   void update_availability();
-  void notify_stream_replaced() const;
   // Returns the position line for an append log that ends at the offset `journal_end` of the
   // journal. The line is empty if the position is unknown, or if the journal has grown beyond that
   // offset.
@@ -153,7 +157,6 @@ class Replication final : public StreamPosition, public OwnChanges {
   // database.
   const std::unique_ptr<StreamFeed> feed_;
   const std::unique_ptr<OwnExpiries> own_expiries_;
-  StreamListener* listener_ = nullptr;
 };
 
 }  // namespace server
