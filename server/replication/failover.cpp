@@ -60,15 +60,9 @@ Failover::Decision Failover::decide(uint64_t offset, std::span<const Candidate> 
 }
 
 std::string_view failover_state_name(Failover::State state) {
-  switch (state) {
-    case Failover::State::kNone:
-      return "no-failover";
-    case Failover::State::kAwaitsSync:
-      return "waiting-for-sync";
-    case Failover::State::kInProgress:
-      return "failover-in-progress";
-  }
-  return "unknown";
+  // The names are in the order of FailoverState.
+  constexpr std::string_view kNames[] = {"no-failover", "waiting-for-sync", "failover-in-progress"};
+  return kNames[static_cast<size_t>(state)];
 }
 
 }  // namespace server

@@ -16,6 +16,7 @@ StreamPump::StreamPump(Backlog& backlog, const core::Clock& clock)
     : backlog_(backlog), clock_(clock), buffer_(kPumpBytes) {}
 
 StreamPump::Outcome StreamPump::pump(const std::vector<Flow>& flows) {
+  using Progress = ReplicaSender::Progress;
   Outcome outcome;
   blocked_.clear();
   has_more_ = false;
@@ -26,23 +27,10 @@ StreamPump::Outcome StreamPump::pump(const std::vector<Flow>& flows) {
     outcome.sent_bytes += sent;
     if (sent > 0) link->moved_us = clock_.monotonic_us();
     if (link->offset != offset && link->cursor) backlog_.advance(*link->cursor, link->offset);
-    switch (progress) {
-      case ReplicaSender::Progress::kIdle:
-        break;
-      case ReplicaSender::Progress::kBlocked:
-        blocked_.push_back(link);
-        break;
-      case ReplicaSender::Progress::kMore:
-        has_more_ = true;
-        break;
-      case ReplicaSender::Progress::kFileSent:
-        outcome.file_sent.push_back(link);
-        has_more_ = true;
-        break;
-      case ReplicaSender::Progress::kGone:
-        outcome.gone.push_back(link);
-        break;
-    }
+    has_more_ |= progress == Progress::kMore || progress == Progress::kFileSent;
+    if (progress == Progress::kBlocked) blocked_.push_back(link);
+    if (progress == Progress::kFileSent) outcome.file_sent.push_back(link);
+    if (progress == Progress::kGone) outcome.gone.push_back(link);
   }
   return outcome;
 }

@@ -10,21 +10,15 @@
 #include "core/number.h"
 #include "persistence/journal.h"
 #include "server/replication/stream/excerpt.h"
+#include "server/replication/stream/ids.h"
 #include "server/session/session.h"
 
 namespace server {
 namespace {
 
-constexpr size_t kIdDigits = 40;
 constexpr size_t kShownLineBytes = 200;
 // An offset from a leader must be below this limit, which no real leader reaches.
 constexpr int64_t kOffsetEnd = int64_t{1} << 62;
-
-bool is_id(std::string_view text) {
-  return text.size() == kIdDigits && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-         });
-}
 
 bool lacks_permission(std::string_view error) {
   return error.starts_with("-NOAUTH") || error.starts_with("-NOPERM");
@@ -47,16 +41,9 @@ LeaderHandshake::Outcome LeaderHandshake::fail(std::string reason) {
 }
 
 bool LeaderHandshake::is_asked(Step step) const {
-  switch (step) {
-    case Step::kAuth:
-      return !request_.password.empty();
-    case Step::kAddress:
-      return !request_.announced_address.empty();
-    case Step::kEpoch:
-      return request_.cluster_epoch != 0;
-    default:
-      return true;
-  }
+  if (step == Step::kAuth) return !request_.password.empty();
+  if (step == Step::kAddress) return !request_.announced_address.empty();
+  return step != Step::kEpoch || request_.cluster_epoch != 0;
 }
 
 // Sends all commands at once, because waiting for each reply would take a round trip.
@@ -134,7 +121,7 @@ LeaderHandshake::Outcome LeaderHandshake::take_full_resync(std::string_view argu
   const size_t space = std::min(arguments.find(' '), arguments.size());
   const std::string_view id = arguments.substr(0, space);
   const auto offset = core::parse_int64(arguments.substr(std::min(space + 1, arguments.size())));
-  if (!is_id(id) || !offset || *offset < 0 || *offset >= kOffsetEnd) {
+  if (!is_replication_id(id) || !offset || *offset < 0 || *offset >= kOffsetEnd) {
     return fail(fmt::format("the leader answers PSYNC: +FULLRESYNC {}",
                             excerpt(arguments, kShownLineBytes)));
   }
@@ -144,7 +131,7 @@ LeaderHandshake::Outcome LeaderHandshake::take_full_resync(std::string_view argu
 }
 
 LeaderHandshake::Outcome LeaderHandshake::take_continue(std::string_view arguments) {
-  const bool has_id = arguments.starts_with(' ') && is_id(arguments.substr(1));
+  const bool has_id = arguments.starts_with(' ') && is_replication_id(arguments.substr(1));
   if (request_.id.empty() || (!arguments.empty() && !has_id)) {
     return fail(
         fmt::format("the leader answers PSYNC: +CONTINUE{}", excerpt(arguments, kShownLineBytes)));

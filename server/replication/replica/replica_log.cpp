@@ -13,10 +13,6 @@ constexpr size_t kMarksMax = 4096;
 
 }  // namespace
 
-core::Result<> ReplicaLog::takes_more() const {
-  return durability_.append_log().takes_more();
-}
-
 void ReplicaLog::begin(int64_t offset) {
   synced_offset_ = 0;
   unsynced_.assign(1, {offset, durability_.log_end()});

@@ -13,8 +13,6 @@
 #include <cstdint>
 #include <deque>
 
-#include "core/result.h"
-
 namespace server {
 
 class Durability;
@@ -23,8 +21,6 @@ class ReplicaLog {
  public:
   explicit ReplicaLog(Durability& durability) : durability_(durability) {}
 
-  // Checks that the log accepts more data. Errors: the log cannot be written at present.
-  core::Result<> takes_more() const;
   // Called before commands of the stream are applied from `offset` on. The data before `offset`
   // count as synced once the log has synced all bytes that it has now.
   void begin(int64_t offset);

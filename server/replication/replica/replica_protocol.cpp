@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <span>
-#include <utility>
 
 #include "core/number.h"
 #include "core/release_storage.h"
@@ -30,10 +29,6 @@ ReplicaProtocol::ReplicaProtocol(Request request, int64_t now_us)
       handshake_(request_, output_),
       splitter_(request_.unit_bytes_max),
       last_received_us_(now_us) {}
-
-std::string ReplicaProtocol::take_output() {
-  return std::exchange(output_, {});
-}
 
 ReplicaProtocol::Event ReplicaProtocol::fail(std::string_view reason) {
   if (phase_ != Phase::kFailed) failure_ = reason;
@@ -191,14 +186,10 @@ ReplicaProtocol::Event ReplicaProtocol::read_snapshot() {
 }
 
 ReplicaProtocol::Event ReplicaProtocol::read_stream() {
-  switch (splitter_.next()) {
-    case StreamSplitter::Status::kNeedMore:
-      return Event::kNone;
-    case StreamSplitter::Status::kError:
-      return fail(
-          fmt::format("the leader's stream: {}", excerpt(splitter_.error(), kShownBytesMax)));
-    case StreamSplitter::Status::kUnit:
-      break;
+  const auto status = splitter_.next();
+  if (status == StreamSplitter::Status::kNeedMore) return Event::kNone;
+  if (status == StreamSplitter::Status::kError) {
+    return fail(fmt::format("the leader's stream: {}", excerpt(splitter_.error(), kShownBytesMax)));
   }
   unit_bytes_ = splitter_.bytes().size();
   const StreamSplitter::Command& command = splitter_.commands().front();

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "server/replication/replica/leader_handshake.h"
 #include "server/replication/replica/snapshot_receiver.h"
@@ -80,7 +81,7 @@ class ReplicaProtocol {
   // works again, the next tick() sends an acknowledgement without delay.
   void set_log(ReportedLog log);
   // Returns the bytes to send, and empties the output.
-  std::string take_output();
+  std::string take_output() { return std::exchange(output_, {}); }
 
   Phase phase() const { return phase_; }
   const std::string& id() const { return id_; }

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -31,9 +30,9 @@ constexpr int64_t kKeepAliveEveryUs = core::kSecondUs;
 
 // Returns whether this server's append log accepts more data. If this has changed since the last
 // call, logs the change and marks the link up or down. The link counts as down while the log fails.
-bool own_log_keeps_up(const ReplicaLog& log, const ReplicaSession::Parts& parts,
+bool own_log_keeps_up(const ReplicaSession::Parts& parts,
                       const ReplicaSession::Surroundings& surroundings) {
-  const auto takes = log.takes_more();
+  const auto takes = parts.durability.append_log().takes_more();
   if (takes.has_value() == parts.replication.link_is_up()) return takes.has_value();
   const std::scoped_lock lock(parts.replication.apply_mutex());
   if (!surroundings.is_wanted()) return takes.has_value();
@@ -132,8 +131,8 @@ core::Result<> ReplicaSession::step() {
   report_log();
   // Pause reading while the append log cannot be written. Otherwise applied data would be
   // acknowledged without being saved, and would pile up in memory.
-  const bool is_held = link_->phase() == ReplicaProtocol::Phase::kStream &&
-                       !own_log_keeps_up(log_, parts_, surroundings_);
+  const bool is_held =
+      link_->phase() == ReplicaProtocol::Phase::kStream && !own_log_keeps_up(parts_, surroundings_);
   if (is_held) return wait_for_own_log();
   link_->tick(now_us());
   if (auto handled = handle_events(); !handled) return handled;

@@ -24,10 +24,6 @@ bool is_replication_id(std::string_view text) {
          text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
-void ReplicationIds::shift(uint64_t offset) {
-  shift_to(random_id(), offset);
-}
-
 void ReplicationIds::shift_to(std::string_view new_id, uint64_t offset) {
   id2 = id;
   second_offset = static_cast<int64_t>(offset) + 1;

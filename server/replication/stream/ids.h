@@ -33,7 +33,7 @@ struct ReplicationIds {
   void renew_ids() { *this = {}; }
   // Ends the present history at `offset`, and starts a new one. A replica that has followed the old
   // history up to `offset` can continue with the new history.
-  void shift(uint64_t offset);
+  void shift(uint64_t offset) { shift_to(random_id(), offset); }
   // Does the same as shift(), but the new history gets the given id.
   void shift_to(std::string_view new_id, uint64_t offset);
   // Returns whether a replica can continue with this server's stream. The replica has the history

@@ -58,10 +58,6 @@ void StreamSplitter::append(std::string_view bytes) {
   buffer_.append(bytes);
 }
 
-std::string_view StreamSplitter::bytes() const {
-  return std::string_view(buffer_).substr(start_, unit_bytes_);
-}
-
 StreamSplitter::Status StreamSplitter::next() {
   start_ += unit_bytes_;
   unit_bytes_ = 0;
@@ -137,18 +133,6 @@ StreamSplitter::Status StreamSplitter::finish_unit() {
 StreamSplitter::Status StreamSplitter::fail(std::string_view reason) {
   error_ = reason;
   return Status::kError;
-}
-
-void StreamSplitter::reset() {
-  parser_.reset();
-  buffer_.clear();
-  start_ = unit_bytes_ = parsed_ = 0;
-  in_group_ = false;
-  words_.clear();
-  word_counts_.clear();
-  command_count_ = 0;
-  error_.clear();
-  unit_is_too_big_ = false;
 }
 
 }  // namespace server

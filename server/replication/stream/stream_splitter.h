@@ -38,7 +38,7 @@ class StreamSplitter {
 
   // Returns the bytes of the unit, including empty lines before its first command. Valid after
   // kUnit, until the next call of next().
-  std::string_view bytes() const;
+  std::string_view bytes() const { return std::string_view(buffer_).substr(start_, unit_bytes_); }
   // Returns the commands of the unit. A transaction includes its MULTI and EXEC.
   std::span<const Command> commands() const { return {commands_.data(), command_count_}; }
   bool is_group() const { return command_count_ > 1; }
@@ -49,7 +49,6 @@ class StreamSplitter {
   bool unit_is_too_big() const { return unit_is_too_big_; }
   // Returns the number of bytes appended but not yet returned in a unit.
   size_t pending_bytes() const { return buffer_.size() - start_ - unit_bytes_; }
-  void reset();
 
  private:
   struct Word {

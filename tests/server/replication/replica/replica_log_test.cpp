@@ -38,7 +38,7 @@ TEST_F(ReplicaLogTest, WithoutALogNothingIsSynced) {
   log.begin(offset_);
   apply(process, log, 30);
   EXPECT_EQ(log.synced_offset(), -1);
-  EXPECT_TRUE(log.takes_more());
+  EXPECT_TRUE(process.durability.append_log().takes_more());
 }
 
 TEST_F(ReplicaLogTest, LoadedDataCountAsSynced) {
@@ -112,7 +112,7 @@ TEST_F(ReplicaLogTest, ReportsAFailedLog) {
   ReplicaLog log(process.durability);
   log.begin(offset_);
   process.durability.append_log().report_failure("no space left");
-  const auto takes = log.takes_more();
+  const auto takes = process.durability.append_log().takes_more();
   ASSERT_FALSE(takes);
   EXPECT_EQ(takes.error().message, "the append log fails: no space left");
 }
