@@ -164,7 +164,7 @@ struct Server::Parts final : AckListener,
             {{config, keyspace, state, replication, leader, replica_controller, pause, *this},
              facts,
              &tls}),
-        threads(thread_count(config), durability.append_log()),
+        threads(thread_count(config), durability.append_log),
         services{{config, clock, keyspace, reclaimer, journal, *access.registry, pubsub, key_events,
                   tracking, statistics, memory.monitor, pause, state, replication, observer,
                   access.users, clustering.state(), services},
@@ -324,7 +324,7 @@ void Server::Parts::tick() {
   const auto limit_bytes = static_cast<uint64_t>(data.config.client_memory_limit_bytes());
   if (limit_bytes > 0) clients.evict_over(limit_bytes);
   background_tasks.tick();
-  forks.record(durability.saves().slot(), observer);
+  forks.record(durability.saves.slot, observer);
   rates.sample(clock.monotonic_us());
   observer.update();
   server.supervisor_.tick(clock.monotonic_us(), durability.loaded_share());
@@ -409,7 +409,7 @@ void Server::recover() {
     parts.run.exit_code = EXIT_FAILURE;
     return request_stop();
   }
-  if (const auto& position = parts.durability.loader().recovered_position()) {
+  if (const auto& position = parts.durability.loader.recovered_position()) {
     parts.replication.restore(*position);
   }
   parts.durability.start();
@@ -424,7 +424,7 @@ void Server::recover() {
   parts.services.state.ready_us = parts.services.clock.monotonic_us();
   parts.durability.availability.end(Availability::kLoading);
   parts.clustering.start();
-  log_notice("{}", startup_banner(config_, parts.durability.loader().figures(), parts.keyspace));
+  log_notice("{}", startup_banner(config_, parts.durability.loader.figures(), parts.keyspace));
   supervisor_.ready("Ready to accept connections");
   on_ready_();
 }
@@ -484,7 +484,7 @@ void Server::request_stop() {
     if (parts.run.stopping) return;
     parts.run.stopping = true;
     supervisor_.stopping();
-    parts.durability.loader().cancel();
+    parts.durability.loader.cancel();
     parts.listener.close();
     parts.clustering.close_list([this] { parts_->threads.at(0).loop.post([this] { stop(); }); });
   });

@@ -66,32 +66,19 @@ struct Durability::Members {
 };
 
 Durability::Durability(const Parts& parts)
-    : availability(parts.state.availability), members_(std::make_unique<Members>(parts)) {}
+    : members_(std::make_unique<Members>(parts)),
+      availability(parts.state.availability),
+      append_log(members_->append_log),
+      saves(members_->saves),
+      loader(members_->loader),
+      log_switch(members_->log_switch) {}
 
 Durability::~Durability() {
   stop();
 }
 
-AppendLog& Durability::append_log() {
-  return members_->append_log;
-}
-Saves& Durability::saves() {
-  return members_->saves;
-}
-const Saves& Durability::saves() const {
-  return members_->saves;
-}
-DataLoader& Durability::loader() {
-  return members_->loader;
-}
-const DataLoader& Durability::loader() const {
-  return members_->loader;
-}
 double Durability::loaded_share() const {
-  return availability.has(Availability::kLoading) ? loader().figures().share() : -1;
-}
-LogSwitch& Durability::log_switch() {
-  return members_->log_switch;
+  return availability.has(Availability::kLoading) ? loader.figures().share() : -1;
 }
 
 void Durability::set_stream(StreamPosition* stream) {
@@ -99,11 +86,11 @@ void Durability::set_stream(StreamPosition* stream) {
 }
 
 bool Durability::log_is_on() const {
-  return members_->append_log.is_open();
+  return append_log.is_open();
 }
 
 const persistence::AofWriter& Durability::log_writer() const {
-  return members_->append_log.writer();
+  return append_log.writer();
 }
 
 uint64_t Durability::log_end() const {
@@ -145,44 +132,44 @@ core::Result<> Durability::prepare() {
 }
 
 core::Result<> Durability::recover(ReplayerFactory make_replayer) {
-  auto recovered = members_->loader.recover(std::move(make_replayer));
+  auto recovered = loader.recover(std::move(make_replayer));
   if (!recovered) return recovered.error();
-  return members_->log_switch.open_recovered(std::move(*recovered));
+  return log_switch.open_recovered(std::move(*recovered));
 }
 
 void Durability::start() {
-  members_->append_log.start();
+  append_log.start();
   members_->thread.start([this] {
     tick();
-    return members_->log_switch.is_awaited() ? TickThread::kUrgent : TickThread::kUsual;
+    return log_switch.is_awaited() ? TickThread::kUrgent : TickThread::kUsual;
   });
 }
 
 void Durability::stop() {
   members_->thread.stop();
-  members_->append_log.stop();
+  append_log.stop();
 }
 
 void Durability::tick() {
-  members_->saves.poll();
-  members_->saves.rewrites().start_if_requested();
-  members_->log_switch.follow();
-  members_->saves.start_what_is_due();
+  saves.poll();
+  saves.rewrites.start_if_requested();
+  log_switch.follow();
+  saves.start_what_is_due();
 }
 
 core::Result<SaveStart> Durability::request_rewrite() {
-  auto started = members_->saves.rewrites().request();
+  auto started = saves.rewrites.request();
   members_->thread.wake();
   return started;
 }
 
 core::Result<> Durability::prepare_end(FinalSave save) {
-  SaveSlot& slot = members_->saves.slot();
+  SaveSlot& slot = saves.slot;
   slot.refuse_children(true);
   // Without its first base the log restores nothing. A child process that writes this base is not
   // stopped, because writing the base again would take longer than waiting for the child process.
   const auto writes_first_base = [&] {
-    return slot.task() == SaveTask::kRewrite && members_->append_log.writer().needs_base();
+    return slot.task() == SaveTask::kRewrite && append_log.writer().needs_base();
   };
   if (slot.has_child()) {
     if (writes_first_base()) {
@@ -195,12 +182,12 @@ core::Result<> Durability::prepare_end(FinalSave save) {
     }
   }
   // The save slot stays claimed, so that no further save begins.
-  const auto is_over = [this] { return members_->loader.is_cancelled(); };
-  if (!members_->saves.claim_from_child(writes_first_base, is_over)) return {};
-  auto ready = members_->log_switch.complete();
-  if (ready) ready = members_->append_log.flush();
+  const auto is_over = [this] { return loader.is_cancelled(); };
+  if (!saves.claim_from_child(writes_first_base, is_over)) return {};
+  auto ready = log_switch.complete();
+  if (ready) ready = append_log.flush();
   if (ready && save != FinalSave::kNone) {
-    ready = members_->saves.snapshots().save_claimed(Locking::kTake);
+    ready = saves.snapshots.save_claimed(Locking::kTake);
     if (!ready && save == FinalSave::kBySavePoints && log_holds_everything()) {
       log_warning(
           "Ending without the snapshot of the save points: the append log holds everything");
@@ -213,7 +200,7 @@ core::Result<> Durability::prepare_end(FinalSave save) {
 
 core::Result<> Durability::finish() {
   stop();
-  auto flushed = members_->append_log.flush();
+  auto flushed = append_log.flush();
   if (flushed) return {};
   return core::Error{fmt::format("{} bytes of the append log are not on the disk: {}",
                                  log_end() - log_writer().synced_offset(),

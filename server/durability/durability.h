@@ -48,6 +48,10 @@ struct DurabilityParts;
 struct Replacement;
 
 class Durability {
+  // The members are declared first, because the references below refer to them.
+  struct Members;
+  const std::unique_ptr<Members> members_;
+
  public:
   using Parts = DurabilityParts;
   using Locking = core::keyspace::Locking;
@@ -58,14 +62,12 @@ class Durability {
   Durability& operator=(const Durability&) = delete;
 
   Availability& availability;
-  AppendLog& append_log();
-  Saves& saves();
-  const Saves& saves() const;
-  DataLoader& loader();
-  const DataLoader& loader() const;
+  AppendLog& append_log;
+  Saves& saves;
+  DataLoader& loader;
+  LogSwitch& log_switch;
   // Returns the loaded fraction of the data, 0 to 1; negative while nothing is loading.
   double loaded_share() const;
-  LogSwitch& log_switch();
   // Sets the stream whose position snapshots record. Must be called before recover(). The stream
   // must outlive this object's threads.
   void set_stream(StreamPosition* stream);
@@ -110,10 +112,6 @@ class Durability {
 
  private:
   void stop();
-
-  struct Members;
-
-  const std::unique_ptr<Members> members_;
 };
 
 }  // namespace server

@@ -48,7 +48,7 @@ void Shutdown::begin(const Request& request) {
   wanted_offset_.reset();
   state_ = State::kWaits;
   const uint64_t attempt = ++attempt_;
-  parts_.durability.saves().slot().refuse_children(true);
+  parts_.durability.saves.slot.refuse_children(true);
   parts_.pause.hold_writes(PauseGate::Hold::kShutdown);
   lock.unlock();
   parts_.pause.drain([this, attempt] { record_writes_ended(attempt); });
@@ -128,7 +128,7 @@ void Shutdown::log_lagging_replicas() const {
 
 // The state is reset last, so that no new attempt starts while writes are still held back.
 void Shutdown::take_back() {
-  parts_.durability.saves().slot().refuse_children(false);
+  parts_.durability.saves.slot.refuse_children(false);
   parts_.pause.release_writes(PauseGate::Hold::kEnding);
   parts_.pause.release_writes(PauseGate::Hold::kShutdown);
   state_ = State::kNone;
@@ -138,7 +138,7 @@ void Shutdown::finish() {
   Durability& durability = parts_.durability;
   if (!durability.availability.has(Availability::kLoading)) {
     if (auto ready = durability.prepare_end(request_.save); !ready) {
-      const bool is_hopeless = request_.is_signal && durability.append_log().fails();
+      const bool is_hopeless = request_.is_signal && durability.append_log.fails();
       if (!request_.is_forced && !is_hopeless) {
         log_error("Can't shut down, {}: {}",
                   durability.log_holds_everything() ? "the snapshot that was asked for is missing"

@@ -81,7 +81,7 @@ void write_replica(const Source& source, Lines& lines) {
     const int64_t since_us = figures.down_since_us;
     lines.field("master_link_down_since_seconds",
                 since_us == 0 ? -1 : (now_us - since_us) / core::kSecondUs);
-    const auto takes = services.durability.append_log().takes_more();
+    const auto takes = services.durability.append_log.takes_more();
     const std::string cause =
         takes ? services.replica_controller.failures().cause() : takes.error().message;
     if (!cause.empty()) lines.field("master_link_down_reason", cause);

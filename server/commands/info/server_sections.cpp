@@ -123,32 +123,32 @@ void write_clients(const Source& source, Lines& lines) {
 
 void write_saves(const Source& source, Lines& lines) {
   const Durability& durability = source.services.durability;
-  const SaveRecord record = durability.saves().snapshots().record();
-  const SaveProgress child = durability.saves().slot().progress();
+  const SaveRecord record = durability.saves.snapshots.record();
+  const SaveProgress child = durability.saves.slot.progress();
   // A snapshot for replicas is not written to `dump.rdb`, but it counts as a running save, because
   // a child writes it.
-  const bool runs = durability.saves().slot().task() == SaveTask::kSave ||
-                    durability.saves().slot().task() == SaveTask::kTransfer;
-  lines.field("rdb_changes_since_last_save", durability.saves().snapshots().changes_since_save());
+  const bool runs = durability.saves.slot.task() == SaveTask::kSave ||
+                    durability.saves.slot.task() == SaveTask::kTransfer;
+  lines.field("rdb_changes_since_last_save", durability.saves.snapshots.changes_since_save());
   lines.field("rdb_bgsave_in_progress", runs ? 1 : 0);
-  lines.field("rdb_last_save_time", durability.saves().snapshots().last_save_s());
+  lines.field("rdb_last_save_time", durability.saves.snapshots.last_save_s());
   lines.field("rdb_last_bgsave_status", record.last_was_ok ? "ok" : "err");
   lines.field("rdb_last_bgsave_time_sec", record.last_time_s);
   lines.field("rdb_current_bgsave_time_sec", runs ? child.running_us / 1'000'000 : -1);
   lines.field("rdb_saves", record.count);
   lines.field("rdb_last_cow_size", record.last_copied_bytes);
-  lines.field("rdb_last_load_keys_expired", durability.loader().figures().expired_keys.load());
-  lines.field("rdb_last_load_keys_loaded", durability.loader().figures().loaded_keys.load());
+  lines.field("rdb_last_load_keys_expired", durability.loader.figures().expired_keys.load());
+  lines.field("rdb_last_load_keys_loaded", durability.loader.figures().loaded_keys.load());
 }
 
 void write_append_log(const Source& source, Lines& lines) {
   Durability& durability = source.services.durability;
-  const SaveRecord record = durability.saves().rewrites().record();
-  const SaveProgress child = durability.saves().slot().progress();
-  const bool runs = durability.saves().slot().task() == SaveTask::kRewrite;
+  const SaveRecord record = durability.saves.rewrites.record();
+  const SaveProgress child = durability.saves.slot.progress();
+  const bool runs = durability.saves.slot.task() == SaveTask::kRewrite;
   lines.field("aof_enabled", durability.log_is_on() ? 1 : 0);
   lines.field("aof_rewrite_in_progress", runs ? 1 : 0);
-  lines.field("aof_rewrite_scheduled", durability.saves().rewrites().is_scheduled() ? 1 : 0);
+  lines.field("aof_rewrite_scheduled", durability.saves.rewrites.is_scheduled() ? 1 : 0);
   lines.field("aof_last_rewrite_time_sec", record.last_time_s);
   lines.field("aof_current_rewrite_time_sec", runs ? child.running_us / 1'000'000 : -1);
   lines.field("aof_last_bgrewrite_status", record.last_was_ok ? "ok" : "err");
@@ -163,12 +163,12 @@ void write_append_log(const Source& source, Lines& lines) {
   lines.field("aof_base_size", durability.log_writer().base_size_bytes());
   lines.zeros({"aof_pending_rewrite"});
   lines.field("aof_buffer_length", durability.log_writer().buffered_bytes());
-  lines.field("aof_pending_bio_fsync", durability.append_log().is_syncing() ? 1 : 0);
-  lines.field("aof_delayed_fsync", durability.append_log().delayed_syncs());
+  lines.field("aof_pending_bio_fsync", durability.append_log.is_syncing() ? 1 : 0);
+  lines.field("aof_delayed_fsync", durability.append_log.delayed_syncs());
 }
 
 void write_loading(const Source& source, Lines& lines) {
-  const LoadFigures& figures = source.services.durability.loader().figures();
+  const LoadFigures& figures = source.services.durability.loader.figures();
   const uint64_t total = figures.total_bytes;
   const uint64_t loaded = std::min<uint64_t>(figures.loaded_bytes, total);
   const int64_t elapsed_us = source.services.clock.monotonic_us() - figures.started_us;
@@ -184,7 +184,7 @@ void write_loading(const Source& source, Lines& lines) {
 
 void write_persistence(const Source& source, Lines& lines) {
   const Durability& durability = source.services.durability;
-  const SaveProgress child = durability.saves().slot().progress();
+  const SaveProgress child = durability.saves.slot.progress();
   const bool is_loading = durability.availability.has(Availability::kLoading);
   lines.field("loading", is_loading ? 1 : 0);
   lines.zeros({"async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"});

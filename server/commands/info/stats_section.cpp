@@ -76,8 +76,8 @@ void write_stats(const Source& source, Lines& lines) {
   lines.field("pubsub_channels", pubsub.name_count(SubscriptionKind::kChannel));
   lines.field("pubsub_patterns", pubsub.name_count(SubscriptionKind::kPattern));
   lines.field("pubsubshard_channels", pubsub.name_count(SubscriptionKind::kShardChannel));
-  lines.field("latest_fork_usec", source.services.durability.saves().slot().last_fork_us());
-  lines.field("total_forks", source.services.durability.saves().slot().fork_count());
+  lines.field("latest_fork_usec", source.services.durability.saves.slot.last_fork_us());
+  lines.field("total_forks", source.services.durability.saves.slot.fork_count());
   lines.zeros({"migrate_cached_sockets", "slave_expires_tracked_keys", "active_defrag_hits",
                "active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses",
                "total_active_defrag_time", "current_active_defrag_time"});

@@ -49,7 +49,7 @@ core::Result<> follow_append_only(Context& ctx, std::span<const NamedValue> old)
   });
   const bool is_on = ctx.services.config.flag(OptionId::kAppendOnly);
   if (was_on == is_on || ctx.in_exec) return {};
-  auto followed = ctx.services.durability.log_switch().await();
+  auto followed = ctx.services.durability.log_switch.await();
   if (!followed) (void)ctx.services.config.set(old, Origin::kLocal);
   return followed;
 }

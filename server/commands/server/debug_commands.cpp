@@ -227,7 +227,7 @@ void debug_change_replication_id(Context& ctx) {
 template <class Load>
 void reload_when_drained(Context& ctx, Load load) {
   Durability& durability = ctx.services.durability;
-  if (auto begun = durability.loader().begin_reload(); !begun) {
+  if (auto begun = durability.loader.begin_reload(); !begun) {
     return ctx.reply.error(begun.error().message);
   }
   PauseGate& pause = ctx.services.pause;
@@ -235,7 +235,7 @@ void reload_when_drained(Context& ctx, Load load) {
   DeferredReply reply = defer_reply(ctx.services.clients, ctx.client.id);
   pause.drain([&durability, &pause, load, end = reply.end] {
     const auto done = load(durability);
-    durability.loader().end_reload([&pause] { pause.release_writes(PauseGate::Hold::kReload); });
+    durability.loader.end_reload([&pause] { pause.release_writes(PauseGate::Hold::kReload); });
     end(done);
   });
   ctx.await(std::move(reply.awaited));
@@ -249,12 +249,12 @@ void reload(Context& ctx) {
     saves = false;
   }
   reload_when_drained(
-      ctx, [saves](Durability& durability) { return durability.loader().reload_snapshot(saves); });
+      ctx, [saves](Durability& durability) { return durability.loader.reload_snapshot(saves); });
 }
 
 /* DEBUG LOADAOF */
 void loadaof(Context& ctx) {
-  reload_when_drained(ctx, [](Durability& durability) { return durability.loader().reload_log(); });
+  reload_when_drained(ctx, [](Durability& durability) { return durability.loader.reload_log(); });
 }
 
 /* DEBUG SLEEP seconds */

@@ -17,7 +17,7 @@ namespace {
 
 /* SAVE */
 void save(Context& ctx) {
-  if (auto saved = ctx.services.durability.saves().snapshots().save(ctx.locking()); !saved) {
+  if (auto saved = ctx.services.durability.saves.snapshots.save(ctx.locking()); !saved) {
     return ctx.reply.error(saved.error().message);
   }
   ctx.reply.ok();
@@ -28,7 +28,7 @@ void bgsave(Context& ctx) {
   const bool may_wait =
       ctx.args.size() == 2 && protocol::equals_ignore_case(ctx.args[1], "SCHEDULE");
   if (!may_wait && ctx.args.size() > 1) return ctx.reply.error(kSyntaxError);
-  SnapshotSaver& saver = ctx.services.durability.saves().snapshots();
+  SnapshotSaver& saver = ctx.services.durability.saves.snapshots;
   const auto started = ctx.in_exec ? saver.schedule() : saver.start(may_wait);
   if (!started) return ctx.reply.error(started.error().message);
   ctx.reply.simple(*started == SaveStart::kStarted ? "Background saving started"
@@ -47,7 +47,7 @@ void bgrewriteaof(Context& ctx) {
 
 /* LASTSAVE */
 void lastsave(Context& ctx) {
-  ctx.reply.integer(ctx.services.durability.saves().snapshots().last_save_s());
+  ctx.reply.integer(ctx.services.durability.saves.snapshots.last_save_s());
 }
 
 struct ShutdownOptions {

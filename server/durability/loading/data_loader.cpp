@@ -34,7 +34,7 @@ core::Result<Recovered> DataLoader::recover(ReplayerFactory make_replayer) {
       persistence::remove_temporary_snapshots(parts_.files, ".", writer_.snapshot_path());
   if (!removed) return removed.error();
   for (const std::string& path : *removed) log_notice("Removed '{}', an unfinished file", path);
-  saves_.snapshots().record_loaded();
+  saves_.snapshots.record_loaded();
   return recovered;
 }
 
@@ -51,7 +51,7 @@ RecoveryParts DataLoader::recovery_parts() {
 }
 
 core::Result<> DataLoader::begin_reload() {
-  if (!saves_.slot().claim(SaveTask::kSave)) {
+  if (!saves_.slot.claim(SaveTask::kSave)) {
     return core::Error{"ERR Background save already in progress"};
   }
   parts_.state.availability.begin(Availability::kLoading);
@@ -61,7 +61,7 @@ core::Result<> DataLoader::begin_reload() {
 void DataLoader::end_reload(const std::function<void()>& on_loaded) {
   parts_.state.availability.end(Availability::kLoading);
   on_loaded();
-  saves_.slot().release();
+  saves_.slot.release();
 }
 
 core::Result<> DataLoader::reload(const std::function<core::Result<>()>& load) {
@@ -82,7 +82,7 @@ core::Result<> DataLoader::reload_snapshot(bool saves) {
   // the commands of clients would not stop the leader's commands.
   const auto stream = writer_.hold_stream(Locking::kTake);
   if (saves) {
-    if (auto saved = saves_.snapshots().save_held(Locking::kTake); !saved) return saved;
+    if (auto saved = saves_.snapshots.save_held(Locking::kTake); !saved) return saved;
   }
   // Expired keys are deleted as usual: the log and the replicas get a DEL.
   return reload([this] { return server::recover_snapshot(recovery_parts()); });

@@ -44,7 +44,7 @@ core::Result<> DataReplacer::replace(const Replacement& replacement) {
                                        : core::Error{"the role has changed"};
   }
   availability.end(Availability::kLoading);
-  saves_.slot().release();
+  saves_.slot.release();
   return replaced;
 }
 
@@ -69,7 +69,7 @@ bool DataReplacer::await_commands(const std::function<void()>& on_piece) {
   while (!ended->condition.wait_for(lock, kPieceTime, [&] { return ended->value; })) {
     // The wait is given up when the server shuts down. The thread that shuts the server down may
     // wait for this thread, so a longer wait could be a deadlock.
-    if (saves_.slot().refuses_children() || loader_.is_cancelled()) return false;
+    if (saves_.slot.refuses_children() || loader_.is_cancelled()) return false;
     on_piece();
   }
   return true;
@@ -103,7 +103,7 @@ core::Result<> DataReplacer::replace_claimed(const Replacement& replacement) {
   old.clear();
   auto loaded = loader_.load_for_replica(replacement.on_piece, replacement.is_wanted);
   if (!loaded) lose_data(loaded.error());
-  saves_.snapshots().record_loaded();
+  saves_.snapshots.record_loaded();
   // If the load was cancelled, memory does not hold all of the new data, so the files must not be
   // replaced.
   const bool keeps_files = !loaded && loader_.is_cancelled();

@@ -86,7 +86,7 @@ void LogSwitch::follow() {
 // The log may be started while a child process saves. It must not be started while all data are
 // replaced or loaded, nor while the base of a closed log is being written.
 bool LogSwitch::may_begin() {
-  SaveSlot& slot = saves_.slot();
+  SaveSlot& slot = saves_.slot;
   if (slot.task() == SaveTask::kNone) return true;
   if (!slot.has_child()) return false;
   if (slot.task() != SaveTask::kRewrite) return true;
@@ -110,8 +110,8 @@ std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
   if (!wants_log_) {
     // A running rewrite is killed before the log is closed. Otherwise it would install a new base
     // for a closed log.
-    if (saves_.slot().task() == SaveTask::kRewrite) {
-      saves_.slot().kill_child();
+    if (saves_.slot.task() == SaveTask::kRewrite) {
+      saves_.slot.kill_child();
       return std::nullopt;
     }
     {
@@ -132,7 +132,7 @@ std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
     next_try_us_ = now_us + kRetryOpenUs;
     return opened;
   }
-  saves_.rewrites().schedule(true);
+  saves_.rewrites.schedule(true);
   log_notice("The append log is on; its base is being written");
   return done;
 }
@@ -143,7 +143,7 @@ void LogSwitch::close() {
   }
   parts_.journal.set_active(false);
   log_.files().writer().close();
-  saves_.rewrites().schedule(false);
+  saves_.rewrites.schedule(false);
   parts_.state.availability.end(Availability::kAppendLogFails);
 }
 
@@ -165,7 +165,7 @@ core::Result<> LogSwitch::open_recovered(Recovered recovered) {
                                         recovered.log_bytes, recovered.needs_base);
   if (!opened) return opened;
   if (recovered.needs_base) {
-    if (auto written = saves_.rewrites().write_first_base(); !written) return written;
+    if (auto written = saves_.rewrites.write_first_base(); !written) return written;
   }
   parts_.journal.set_active(true);
   return {};
@@ -184,7 +184,7 @@ core::Result<> LogSwitch::complete() {
   }
   if (!log_.files().needs_new_base()) return {};
   log_notice("The append log lacks a base. Writing it");
-  return saves_.rewrites().rewrite_here();
+  return saves_.rewrites.rewrite_here();
 }
 
 void LogSwitch::close_with(const std::function<void()>& also) {
@@ -217,7 +217,7 @@ core::Result<> LogSwitch::begin_with_base(bool is_empty) {
   }
   if (auto opened = open(); !opened) return opened;
   auto replaced = log_.files().replace_base(temporary_base(), kRdb);
-  if (replaced) saves_.rewrites().schedule(writer_.base_format() != kRdb);
+  if (replaced) saves_.rewrites.schedule(writer_.base_format() != kRdb);
   return replaced;
 }
 
@@ -229,11 +229,11 @@ core::Result<> LogSwitch::change_directory(const std::function<core::Result<>()>
     return core::Error{"the append log is in use there, see appendonly"};
   }
   if (parts_.state.availability.has(Availability::kLoading) ||
-      !saves_.slot().claim(SaveTask::kSave)) {
+      !saves_.slot.claim(SaveTask::kSave)) {
     return core::Error{"data is being loaded or saved there"};
   }
   auto changed = change();
-  saves_.slot().release();
+  saves_.slot.release();
   return changed;
 }
 

@@ -6,7 +6,6 @@
 
 #include <mutex>
 #include <string>
-#include <utility>
 
 #include "server/base/metrics/work_report.h"
 #include "server/base/process/ordered_mutex.h"
@@ -21,16 +20,8 @@ namespace server {
 namespace {
 
 std::string name_of(SaveTask task) {
-  switch (task) {
-    case SaveTask::kRewrite:
-      return "Rewriting the append log";
-    case SaveTask::kTransfer:
-      return "Saving for replicas";
-    case SaveTask::kSave:
-    case SaveTask::kNone:
-      break;
-  }
-  return "Background save";
+  if (task == SaveTask::kRewrite) return "Rewriting the append log";
+  return task == SaveTask::kTransfer ? "Saving for replicas" : "Background save";
 }
 
 }  // namespace
@@ -57,58 +48,31 @@ struct Saves::Members {
 
 Saves::Saves(const DataParts& parts, const DataWriter& writer, AppendLog& log,
              const SaveMachine& machine)
-    : members_(std::make_unique<Members>(parts, writer, log, machine)) {}
+    : members_(std::make_unique<Members>(parts, writer, log, machine)),
+      slot(members_->slot),
+      snapshots(members_->snapshots),
+      rewrites(members_->rewrites),
+      transfers(members_->transfers) {}
 
 Saves::~Saves() = default;
 
-SaveSlot& Saves::slot() {
-  return members_->slot;
-}
-const SaveSlot& Saves::slot() const {
-  return members_->slot;
-}
-SnapshotSaver& Saves::snapshots() {
-  return members_->snapshots;
-}
-const SnapshotSaver& Saves::snapshots() const {
-  return members_->snapshots;
-}
-BaseRewriter& Saves::rewrites() {
-  return members_->rewrites;
-}
-const BaseRewriter& Saves::rewrites() const {
-  return members_->rewrites;
-}
-TransferSaver& Saves::transfers() {
-  return members_->transfers;
-}
-
 void Saves::poll() {
   const std::scoped_lock one_at_a_time(members_->poll_mutex);
-  const auto end = members_->slot.take_ended();
+  const auto end = slot.take_ended();
   if (!end) return report();
   members_->report.reset();
-  switch (members_->slot.task()) {
-    case SaveTask::kTransfer:
-      return members_->transfers.finish(*end);
-    case SaveTask::kSave:
-      members_->snapshots.finish(*end);
-      break;
-    case SaveTask::kRewrite:
-      members_->rewrites.finish(*end);
-      break;
-    case SaveTask::kNone:
-      break;
-  }
-  members_->slot.release();
+  const SaveTask task = slot.task();
+  if (task == SaveTask::kTransfer) return transfers.finish(*end);
+  if (task == SaveTask::kSave) snapshots.finish(*end);
+  if (task == SaveTask::kRewrite) rewrites.finish(*end);
+  slot.release();
 }
 
 void Saves::report() {
-  const SaveProgress progress = members_->slot.progress();
+  const SaveProgress progress = slot.progress();
   if (progress.running_us < 0) return;
   if (members_->report == nullptr)
-    members_->report =
-        std::make_unique<WorkReport>(name_of(members_->slot.task()), members_->clock);
+    members_->report = std::make_unique<WorkReport>(name_of(slot.task()), members_->clock);
   members_->report->show(progress.share(), [&progress] {
     return fmt::format("{} of {} keys, {} bytes written", progress.written_keys,
                        progress.total_keys, progress.written_bytes);
@@ -116,16 +80,16 @@ void Saves::report() {
 }
 
 void Saves::start_what_is_due() {
-  if (members_->slot.task() != SaveTask::kNone || members_->slot.refuses_children()) return;
-  if (!members_->rewrites.start_if_due()) members_->snapshots.start_if_due();
+  if (slot.task() != SaveTask::kNone || slot.refuses_children()) return;
+  if (!rewrites.start_if_due()) snapshots.start_if_due();
 }
 
 bool Saves::claim_from_child(const std::function<bool()>& spares,
                              const std::function<bool()>& is_over) {
   constexpr useconds_t kPauseUs = 1000;
-  while (!members_->slot.claim(SaveTask::kSave)) {
+  while (!slot.claim(SaveTask::kSave)) {
     if (is_over()) return false;
-    if (!spares()) members_->slot.kill_child();
+    if (!spares()) slot.kill_child();
     poll();
     ::usleep(kPauseUs);
   }

@@ -22,6 +22,10 @@ struct DataParts;
 struct SaveMachine;
 
 class Saves {
+  // The members are declared first, because the references below refer to them.
+  struct Members;
+  const std::unique_ptr<Members> members_;
+
  public:
   Saves(const DataParts& parts, const DataWriter& writer, AppendLog& log,
         const SaveMachine& machine);
@@ -29,13 +33,10 @@ class Saves {
   Saves(const Saves&) = delete;
   Saves& operator=(const Saves&) = delete;
 
-  SaveSlot& slot();
-  const SaveSlot& slot() const;
-  SnapshotSaver& snapshots();
-  const SnapshotSaver& snapshots() const;
-  BaseRewriter& rewrites();
-  const BaseRewriter& rewrites() const;
-  TransferSaver& transfers();
+  SaveSlot& slot;
+  SnapshotSaver& snapshots;
+  BaseRewriter& rewrites;
+  TransferSaver& transfers;
 
   // If the child has ended, completes the child's save; otherwise reports its progress.
   void poll();
@@ -48,10 +49,6 @@ class Saves {
  private:
   // Reports the progress of the running child. REQUIRES: the caller holds poll_mutex.
   void report();
-
-  struct Members;
-
-  const std::unique_ptr<Members> members_;
 };
 
 }  // namespace server

@@ -475,7 +475,7 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
     }
     pump_->interrupt();
   };
-  const auto started = parts_.durability.saves().transfers().start(std::move(transfer));
+  const auto started = parts_.durability.saves.transfers.start(std::move(transfer));
   if (started) return;
   const std::scoped_lock lock(mutex_);
   // If the fork failed, transfer.finished() has stored the error in snapshot_->result. If start()

@@ -20,7 +20,7 @@ void ReplicaLog::begin(int64_t offset) {
 
 void ReplicaLog::record_applied(int64_t offset) {
   if (!durability_.log_is_on()) return;
-  durability_.append_log().commit(1);
+  durability_.append_log.commit(1);
   const Mark mark{offset, durability_.log_end()};
   if (!unsynced_.empty() && unsynced_.back().offset == mark.offset) return;
   if (unsynced_.size() >= kMarksMax) {

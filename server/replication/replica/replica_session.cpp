@@ -32,7 +32,7 @@ constexpr int64_t kKeepAliveEveryUs = core::kSecondUs;
 // call, logs the change and marks the link up or down. The link counts as down while the log fails.
 bool own_log_keeps_up(const ReplicaSession::Parts& parts,
                       const ReplicaSession::Surroundings& surroundings) {
-  const auto takes = parts.durability.append_log().takes_more();
+  const auto takes = parts.durability.append_log.takes_more();
   if (takes.has_value() == parts.replication.link_is_up()) return takes.has_value();
   const std::scoped_lock lock(parts.replication.apply_mutex());
   if (!surroundings.is_wanted()) return takes.has_value();
@@ -379,7 +379,7 @@ void ReplicaSession::send_keep_alive() {
 
 void ReplicaSession::report_log() {
   if (link_->phase() != ReplicaProtocol::Phase::kStream) return;
-  link_->set_log({log_.synced_offset(), parts_.durability.append_log().fails()});
+  link_->set_log({log_.synced_offset(), parts_.durability.append_log.fails()});
 }
 
 }  // namespace server

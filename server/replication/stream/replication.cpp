@@ -27,7 +27,7 @@ Replication::Replication(const Parts& parts)
   });
   if (!parts_.config.text(OptionId::kReplicaOf).empty()) set_role(true);
   parts_.durability.set_stream(this);
-  parts_.durability.append_log().files().writer().lines().set_position_source(
+  parts_.durability.append_log.files().writer().lines().set_position_source(
       [this](uint64_t journal_end) { return position_line(journal_end); });
   parts_.config.follow({OptionId::kReplicaReadOnly, OptionId::kReplicaServeStaleData},
                        [this] { update_availability(); });
@@ -35,7 +35,7 @@ Replication::Replication(const Parts& parts)
 
 Replication::~Replication() {
   parts_.durability.set_stream(nullptr);
-  parts_.durability.append_log().files().writer().lines().set_position_source(
+  parts_.durability.append_log.files().writer().lines().set_position_source(
       [](uint64_t) { return std::string(); });
   feed_->pause();
 }

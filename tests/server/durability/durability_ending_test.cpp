@@ -52,14 +52,14 @@ class DurabilityEndingTest : public ::testing::Test {
 
 TEST_F(DurabilityEndingTest, ALogThatIsStillToBeSwitchedOnIsWhole) {
   begin("no", SaveChild::start_here);
-  process_->durability.log_switch().want(true);
+  process_->durability.log_switch.want(true);
   EXPECT_TRUE(process_->durability.prepare_end(FinalSave::kNone));
   expect_found();
 }
 
 TEST_F(DurabilityEndingTest, FirstBaseIsAwaitedOrWrittenAgain) {
   begin("no", start_failing_child);
-  process_->durability.log_switch().want(true);
+  process_->durability.log_switch.want(true);
   process_->durability.tick();
   ASSERT_TRUE(process_->durability.log_writer().needs_base());
   process_->append("key", " and after");
@@ -69,7 +69,7 @@ TEST_F(DurabilityEndingTest, FirstBaseIsAwaitedOrWrittenAgain) {
 
 TEST_F(DurabilityEndingTest, AFirstBaseThatCannotBeWrittenRefusesTheEnd) {
   begin("no", start_failing_child);
-  process_->durability.log_switch().want(true);
+  process_->durability.log_switch.want(true);
   process_->durability.tick();
   disk_.restart_count();
   disk_.fail_from_operation(1);
@@ -85,7 +85,7 @@ TEST_F(DurabilityEndingTest, AFirstBaseThatCannotBeWrittenRefusesTheEnd) {
 TEST_F(DurabilityEndingTest, NoOtherSaveBeginsWhenTheRunningOneIsStopped) {
   begin("yes", start_slow_child);
   Durability& durability = process_->durability;
-  ASSERT_TRUE(durability.saves().snapshots().start(false));
+  ASSERT_TRUE(durability.saves.snapshots.start(false));
   ASSERT_TRUE(durability.request_rewrite());
   std::atomic<bool> is_over{false};
   std::thread ticker([&] {
@@ -94,7 +94,7 @@ TEST_F(DurabilityEndingTest, NoOtherSaveBeginsWhenTheRunningOneIsStopped) {
   EXPECT_TRUE(durability.prepare_end(FinalSave::kRequired));
   is_over = true;
   ticker.join();
-  EXPECT_EQ(durability.saves().slot().fork_count(), 1u);
+  EXPECT_EQ(durability.saves.slot.fork_count(), 1u);
   expect_found();
 }
 
@@ -125,7 +125,7 @@ TEST(DurabilityEnding, EndsWithoutSnapshotIfTheLogHoldsAll) {
 
 TEST_F(DurabilityEndingTest, RequiredSnapshotRefusesTheEnd) {
   begin("yes", SaveChild::start_here);
-  ASSERT_TRUE(process_->durability.append_log().flush());
+  ASSERT_TRUE(process_->durability.append_log.flush());
   disk_.restart_count();
   disk_.fail_from_operation(1);
   EXPECT_FALSE(process_->durability.prepare_end(FinalSave::kRequired));
@@ -143,13 +143,13 @@ TEST_F(DurabilityEndingTest, WithoutALogAFailedSnapshotRefusesTheEnd) {
 TEST_F(DurabilityEndingTest, FromTheOrderToEndOnNoChildBegins) {
   begin("yes", SaveChild::start_here);
   Durability& durability = process_->durability;
-  durability.saves().slot().refuse_children(true);
-  EXPECT_FALSE(durability.saves().snapshots().start(false));
+  durability.saves.slot.refuse_children(true);
+  EXPECT_FALSE(durability.saves.snapshots.start(false));
   EXPECT_FALSE(durability.request_rewrite());
   durability.tick();
-  EXPECT_EQ(durability.saves().slot().fork_count(), 0u);
-  durability.saves().slot().refuse_children(false);
-  EXPECT_TRUE(durability.saves().snapshots().start(false));
+  EXPECT_EQ(durability.saves.slot.fork_count(), 0u);
+  durability.saves.slot.refuse_children(false);
+  EXPECT_TRUE(durability.saves.snapshots.start(false));
 }
 
 }  // namespace

@@ -305,7 +305,7 @@ class World {
     } else if (choice < 70) {
       transaction();
     } else if (choice < 80) {
-      life_->durability.append_log().commit(1);
+      life_->durability.append_log.commit(1);
     } else if (choice < 88) {
       flush();
     } else if (choice < 91) {
@@ -314,7 +314,7 @@ class World {
     } else if (choice < 95) {
       tick();
     } else if (choice < 96) {
-      life_->durability.log_switch().want(!life_->durability.log_is_on());
+      life_->durability.log_switch.want(!life_->durability.log_is_on());
       tick();
     } else if (choice < 98) {
       disturb();
@@ -326,20 +326,19 @@ class World {
 
   void flush() {
     // Writes and syncs the append log, as the log's own thread does when the disk works again.
-    if (life_->durability.append_log().flush()) {
+    if (life_->durability.append_log.flush()) {
       life_->durability.availability.end(Availability::kAppendLogFails);
     }
   }
 
   void tick() {
     const Durability& durability = life_->durability;
-    const uint64_t rewrites = durability.saves().rewrites().record().count;
-    const uint64_t forks = durability.saves().slot().fork_count();
+    const uint64_t rewrites = durability.saves.rewrites.record().count;
+    const uint64_t forks = durability.saves.slot.fork_count();
     life_->durability.tick();
     // tick() first processes the end of the previous child process, and then may fork the next one.
-    if (durability.saves().rewrites().record().count > rewrites)
-      safe_ = std::max(safe_, rewritten_);
-    if (durability.saves().slot().fork_count() > forks) rewritten_ = states_.size() - 1;
+    if (durability.saves.rewrites.record().count > rewrites) safe_ = std::max(safe_, rewritten_);
+    if (durability.saves.slot.fork_count() > forks) rewritten_ = states_.size() - 1;
   }
 
   void disturb() {

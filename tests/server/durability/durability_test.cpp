@@ -40,11 +40,11 @@ TEST(Durability, AChildIsCountedBeforeAnybodyHearsOfIt) {
   Process process(
       disk, "no",
       [&](const core::Clock& clock, const SaveChild::Work& work, ChildDescriptors descriptors) {
-        seen = durability->saves().slot().fork_count();
+        seen = durability->saves.slot.fork_count();
         return SaveChild::start_here(clock, work, std::move(descriptors));
       });
   durability = &process.durability;
-  ASSERT_TRUE(process.durability.saves().snapshots().start(false));
+  ASSERT_TRUE(process.durability.saves.snapshots.start(false));
   EXPECT_EQ(seen, 1u);
 }
 
@@ -55,8 +55,8 @@ TEST(Durability, AForkThatFailsCountsAsNone) {
                      const ChildDescriptors&) -> core::Result<std::unique_ptr<SaveChild>> {
                     return core::Error{"ERR no memory"};
                   });
-  EXPECT_FALSE(process.durability.saves().snapshots().start(false));
-  EXPECT_EQ(process.durability.saves().slot().fork_count(), 0u);
+  EXPECT_FALSE(process.durability.saves.snapshots.start(false));
+  EXPECT_EQ(process.durability.saves.slot.fork_count(), 0u);
 }
 
 // The tests run in temporary working directories.

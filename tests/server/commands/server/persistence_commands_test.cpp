@@ -25,7 +25,7 @@ class PersistenceCommandsTest : public CommandTest {
  protected:
   PersistenceCommandsTest() {
     config_.on_change(OptionId::kAppendOnly, [this]() -> core::Result<> {
-      durability_.log_switch().want(config_.flag(OptionId::kAppendOnly));
+      durability_.log_switch.want(config_.flag(OptionId::kAppendOnly));
       return {};
     });
     run({"CONFIG", "SET", "appendonly", "no"});
@@ -58,7 +58,7 @@ TEST_F(PersistenceCommandsTest, WaitaofCountsNoLogThatLacksItsBase) {
   durability_.tick();
   ASSERT_TRUE(durability_.log_writer().needs_base());
   EXPECT_EQ(run({"SET", "key", "value"}), kOk);
-  ASSERT_TRUE(durability_.append_log().flush());
+  ASSERT_TRUE(durability_.append_log.flush());
   EXPECT_EQ(run({"WAITAOF", "1", "0", "5000"}), "");
   EXPECT_TRUE(client_->last_result.pending.reply);
 }
@@ -72,7 +72,7 @@ TEST_F(PersistenceCommandsTest, ChildrenBeginBehindATransaction) {
   run({"BGREWRITEAOF"});
   EXPECT_EQ(run({"EXEC"}), array({kOk, "+Background saving scheduled\r\n",
                                   "+Background append only file rewriting scheduled\r\n"}));
-  EXPECT_EQ(durability_.saves().slot().fork_count(), 0U);
+  EXPECT_EQ(durability_.saves.slot.fork_count(), 0U);
 }
 
 TEST_F(PersistenceCommandsTest, WaitaofEndsWithTheLog) {

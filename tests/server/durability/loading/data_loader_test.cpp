@@ -24,7 +24,7 @@ class DataLoaderTest : public ::testing::Test {
     process_ = std::make_unique<Process>(disk_, has_log, SaveChild::start_here);
     process_->append("key", "value");
   }
-  DataLoader& loader() { return process_->durability.loader(); }
+  DataLoader& loader() { return process_->durability.loader; }
 
   VirtualDisk disk_;
   std::unique_ptr<Process> process_;
@@ -47,7 +47,7 @@ TEST_F(DataLoaderTest, AReloadBringsBackWhatWasSaved) {
 TEST_F(DataLoaderTest, WithoutSavingTheOldSnapshotComesBack) {
   begin("no");
   const auto saved = process_->contents();
-  ASSERT_TRUE(process_->durability.saves().snapshots().save(Locking::kTake));
+  ASSERT_TRUE(process_->durability.saves.snapshots.save(Locking::kTake));
   process_->append("key", " and more");
   ASSERT_TRUE(loader().begin_reload());
   ASSERT_TRUE(loader().reload_snapshot(false));

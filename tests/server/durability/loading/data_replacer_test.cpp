@@ -85,7 +85,7 @@ struct ReplacingProcess {
   void write(std::string_view name, std::string_view value) {
     put(keyspace, name, value);
     journal.append(0, std::array<std::string_view, 3>{"SET", name, value});
-    (void)durability.append_log().flush();
+    (void)durability.append_log.flush();
   }
   // Calls tick() several times, as the server's main thread does, and advances the clock.
   void settle() {
@@ -120,7 +120,7 @@ class DataReplacerTest : public ::testing::TestWithParam<bool> {
     process_->write("old", "value");
     process_->write("both", "old");
     if (!GetParam()) {
-      ASSERT_TRUE(process_->durability.saves().snapshots().save(core::keyspace::Locking::kTake));
+      ASSERT_TRUE(process_->durability.saves.snapshots.save(core::keyspace::Locking::kTake));
     }
     process_->settle();
     old_ = process_->contents();
@@ -278,7 +278,7 @@ TEST_P(DataReplacerTest, AWriteThatHadBegunEndsBeforeTheOldDataGo) {
 
 TEST_P(DataReplacerTest, AnEndOfTheServerIsNotHinderedByACommand) {
   begin();
-  process_->commands.on_drain = [this](const auto&) { process_->durability.loader().cancel(); };
+  process_->commands.on_drain = [this](const auto&) { process_->durability.loader.cancel(); };
   EXPECT_FALSE(replace());
   EXPECT_EQ(process_->contents(), old_);
   EXPECT_FALSE(process_->durability.availability.any());

@@ -29,7 +29,7 @@ TEST(LogSwitchTest, RewriteWithoutLogServesALaterStart) {
     wanted = process.contents();
     ASSERT_TRUE(process.durability.request_rewrite());
     for (int i = 0; i < 3; ++i) process.durability.tick();
-    EXPECT_EQ(process.durability.saves().rewrites().record().count, 1u);
+    EXPECT_EQ(process.durability.saves.rewrites.record().count, 1u);
     EXPECT_EQ(process.durability.log_is_on(), has_log == "yes");
     ASSERT_TRUE(process.durability.finish());
   }
@@ -41,10 +41,10 @@ TEST(LogSwitchTest, LogIsOnAfterReplyEvenWhileAChildSaves) {
   VirtualDisk disk;
   Process process(disk, "no", durable_process::start_slow_child);
   process.durability.start();
-  ASSERT_TRUE(process.durability.saves().snapshots().start(false));
+  ASSERT_TRUE(process.durability.saves.snapshots.start(false));
   for (const bool is_on : {true, false, true}) {
-    process.durability.log_switch().want(is_on);
-    EXPECT_TRUE(process.durability.log_switch().await());
+    process.durability.log_switch.want(is_on);
+    EXPECT_TRUE(process.durability.log_switch.await());
     EXPECT_EQ(process.durability.log_is_on(), is_on);
   }
 }
@@ -55,11 +55,11 @@ TEST(LogSwitchTest, FailedLogSwitchIsReportedAtOnce) {
   process.durability.start();
   disk.restart_count();
   disk.fail_from_operation(1);
-  process.durability.log_switch().want(true);
-  EXPECT_FALSE(process.durability.log_switch().await());
+  process.durability.log_switch.want(true);
+  EXPECT_FALSE(process.durability.log_switch.await());
   EXPECT_FALSE(process.durability.log_is_on());
   disk.restart_count();
-  EXPECT_TRUE(process.durability.log_switch().await());
+  EXPECT_TRUE(process.durability.log_switch.await());
   EXPECT_TRUE(process.durability.log_is_on());
 }
 
@@ -73,17 +73,17 @@ TEST(LogSwitchTest, TheDirectoryChangesWhenNothingIsUsedThere) {
     ++changes;
     return {};
   };
-  EXPECT_TRUE(process.durability.log_switch().change_directory(change));
-  EXPECT_TRUE(process.durability.log_switch().change_directory(change));
+  EXPECT_TRUE(process.durability.log_switch.change_directory(change));
+  EXPECT_TRUE(process.durability.log_switch.change_directory(change));
   EXPECT_EQ(changes, 2);
-  process.durability.log_switch().want(true);
-  EXPECT_FALSE(process.durability.log_switch().change_directory(change));
-  process.durability.log_switch().want(false);
+  process.durability.log_switch.want(true);
+  EXPECT_FALSE(process.durability.log_switch.change_directory(change));
+  process.durability.log_switch.want(false);
   process.durability.availability.begin(Availability::kLoading);
-  EXPECT_FALSE(process.durability.log_switch().change_directory(change));
+  EXPECT_FALSE(process.durability.log_switch.change_directory(change));
   process.durability.availability.end(Availability::kLoading);
-  ASSERT_TRUE(process.durability.saves().snapshots().start(false));
-  EXPECT_FALSE(process.durability.log_switch().change_directory(change));
+  ASSERT_TRUE(process.durability.saves.snapshots.start(false));
+  EXPECT_FALSE(process.durability.log_switch.change_directory(change));
   EXPECT_EQ(changes, 2);
 }
 

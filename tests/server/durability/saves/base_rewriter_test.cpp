@@ -22,10 +22,10 @@ class BaseRewriterTest : public ::testing::Test {
   void begin(const SaveChild::Starter& start_child) {
     process_ = std::make_unique<Process>(disk_, "yes", start_child);
     process_->append("key", "value");
-    ASSERT_TRUE(process_->durability.append_log().flush());
+    ASSERT_TRUE(process_->durability.append_log.flush());
   }
-  BaseRewriter& rewriter() { return process_->durability.saves().rewrites(); }
-  SaveSlot& slot() { return process_->durability.saves().slot(); }
+  BaseRewriter& rewriter() { return process_->durability.saves.rewrites; }
+  SaveSlot& slot() { return process_->durability.saves.slot; }
 
   VirtualDisk disk_;
   std::unique_ptr<Process> process_;

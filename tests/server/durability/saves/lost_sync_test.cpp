@@ -48,7 +48,7 @@ class LostSyncTest : public ::testing::Test {
     write();
     disk_.restart_count();
     disk_.fail_from_operation(2);
-    EXPECT_FALSE(durability_.append_log().flush());
+    EXPECT_FALSE(durability_.append_log.flush());
     ASSERT_TRUE(durability_.log_writer().has_lost_sync());
   }
   // Calls tick() every 100 ms of simulated time, for `time_ms` or until `is_enough` returns true.
@@ -62,7 +62,7 @@ class LostSyncTest : public ::testing::Test {
     }
     return clock_.now_ms - begin_ms;
   }
-  uint64_t failures() const { return durability_.saves().rewrites().record().failures_in_a_row; }
+  uint64_t failures() const { return durability_.saves.rewrites.record().failures_in_a_row; }
 
   Config config_;
   ManualClock clock_;
@@ -112,13 +112,13 @@ TEST_F(LostSyncTest, TheFirstAttemptDoesNotWaitForEarlierFailures) {
 // and this sync fails here.
 TEST_F(LostSyncTest, ASyncThatFailsInARewriteRefusesWrites) {
   write();
-  durability_.append_log().write();
+  durability_.append_log.write();
   disk_.restart_count();
   disk_.fail_operation(1);
   ASSERT_TRUE(durability_.request_rewrite());
   durability_.tick();
   ASSERT_TRUE(durability_.log_writer().has_lost_sync());
-  EXPECT_TRUE(durability_.append_log().fails());
+  EXPECT_TRUE(durability_.append_log.fails());
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class SaveSlotTest : public ::testing::Test {
 
 TEST_F(SaveSlotTest, OneTaskHasIt) {
   Process process(disk_, "no", SaveChild::start_here);
-  SaveSlot& slot = process.durability.saves().slot();
+  SaveSlot& slot = process.durability.saves.slot;
   EXPECT_TRUE(slot.claim(SaveTask::kSave));
   EXPECT_FALSE(slot.claim(SaveTask::kRewrite));
   EXPECT_EQ(slot.task(), SaveTask::kSave);
@@ -47,7 +47,7 @@ TEST_F(SaveSlotTest, OneTaskHasIt) {
 
 TEST_F(SaveSlotTest, EndOfChildIsReturnedOnce) {
   Process process(disk_, "no", SaveChild::start);
-  SaveSlot& slot = process.durability.saves().slot();
+  SaveSlot& slot = process.durability.saves.slot;
   process.state.changes = 7;
   begin(slot, [](SaveChild::Figures&) -> core::Result<> { return core::Error{"ERR no"}; });
   EXPECT_TRUE(slot.has_child());
@@ -65,7 +65,7 @@ TEST_F(SaveSlotTest, EndOfChildIsReturnedOnce) {
 
 TEST_F(SaveSlotTest, AChildThatWasKilledHasBeenStopped) {
   Process process(disk_, "no", durable_process::start_slow_child);
-  SaveSlot& slot = process.durability.saves().slot();
+  SaveSlot& slot = process.durability.saves.slot;
   begin(slot, [](SaveChild::Figures&) -> core::Result<> { return {}; });
   EXPECT_FALSE(slot.take_ended());
   slot.kill_child();

@@ -41,7 +41,7 @@ class SnapshotSaverTest : public ::testing::Test {
     process_->append("key", "value");
     process_->state.changes = 1;
   }
-  SnapshotSaver& saver() { return process_->durability.saves().snapshots(); }
+  SnapshotSaver& saver() { return process_->durability.saves.snapshots; }
   bool has(Availability::Trouble trouble) { return process_->durability.availability.has(trouble); }
 
   VirtualDisk disk_;
@@ -64,9 +64,9 @@ TEST_F(SnapshotSaverTest, AScheduledOneBeginsByItself) {
   const auto scheduled = saver().schedule();
   ASSERT_TRUE(scheduled);
   EXPECT_EQ(*scheduled, SaveStart::kScheduled);
-  EXPECT_EQ(process_->durability.saves().slot().fork_count(), 0U);
+  EXPECT_EQ(process_->durability.saves.slot.fork_count(), 0U);
   process_->durability.tick();
-  EXPECT_EQ(process_->durability.saves().slot().fork_count(), 1U);
+  EXPECT_EQ(process_->durability.saves.slot.fork_count(), 1U);
   EXPECT_FALSE(saver().schedule()) << "one is being made";
 }
 
@@ -131,7 +131,7 @@ TEST_F(SnapshotSaverTest, OneThatWasStoppedIsNoFailure) {
   begin(durable_process::start_slow_child);
   ASSERT_TRUE(saver().start(false));
   EXPECT_FALSE(saver().save(Locking::kTake)) << "a child saves";
-  SaveSlot& slot = process_->durability.saves().slot();
+  SaveSlot& slot = process_->durability.saves.slot;
   slot.kill_child();
   while (slot.task() != SaveTask::kNone) process_->durability.tick();
   EXPECT_FALSE(has(Availability::kSnapshotFailed));
@@ -140,7 +140,7 @@ TEST_F(SnapshotSaverTest, OneThatWasStoppedIsNoFailure) {
 
 TEST_F(SnapshotSaverTest, OneInThisProcessIsMadeBesideARewrite) {
   begin(SaveChild::start_here);
-  SaveSlot& slot = process_->durability.saves().slot();
+  SaveSlot& slot = process_->durability.saves.slot;
   ASSERT_TRUE(slot.claim(SaveTask::kRewrite));
   EXPECT_TRUE(saver().save(Locking::kTake));
   EXPECT_EQ(saver().changes_since_save(), 0U);
@@ -151,7 +151,7 @@ TEST_F(SnapshotSaverTest, OneInThisProcessIsMadeBesideARewrite) {
 
 TEST_F(SnapshotSaverTest, ARewriteThatBeginsOrEndsMeanwhileRefusesNone) {
   begin(SaveChild::start_here);
-  SaveSlot& slot = process_->durability.saves().slot();
+  SaveSlot& slot = process_->durability.saves.slot;
   std::atomic<bool> is_over{false};
   std::thread rewrites([&] {
     while (!is_over) {
@@ -168,13 +168,13 @@ TEST_F(SnapshotSaverTest, ARewriteThatBeginsOrEndsMeanwhileRefusesNone) {
 
 TEST_F(SnapshotSaverTest, NoneIsMadeBesideASnapshotForReplicas) {
   begin(SaveChild::start_here);
-  ASSERT_TRUE(process_->durability.saves().slot().claim(SaveTask::kTransfer));
+  ASSERT_TRUE(process_->durability.saves.slot.claim(SaveTask::kTransfer));
   EXPECT_FALSE(saver().save(Locking::kTake));
 }
 
 TEST_F(SnapshotSaverTest, AScheduledOneBeginsWhenTheSlotIsFree) {
   begin(SaveChild::start_here);
-  SaveSlot& slot = process_->durability.saves().slot();
+  SaveSlot& slot = process_->durability.saves.slot;
   ASSERT_TRUE(slot.claim(SaveTask::kRewrite));
   EXPECT_FALSE(saver().start(false));
   const auto scheduled = saver().start(true);

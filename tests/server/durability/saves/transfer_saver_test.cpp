@@ -33,11 +33,11 @@ class TransferSaverTest : public ::testing::Test {
       return core::Error{"ERR no replica reads it"};
     };
     transfer_.finished = [this](const core::Result<>& result) {
-      EXPECT_EQ(process_.durability.saves().slot().task(), SaveTask::kNone);
+      EXPECT_EQ(process_.durability.saves.slot.task(), SaveTask::kNone);
       finished_ = result;
     };
   }
-  TransferSaver& saver() { return process_.durability.saves().transfers(); }
+  TransferSaver& saver() { return process_.durability.saves.transfers; }
 
   FixedPosition stream_;
   VirtualDisk disk_;
@@ -60,11 +60,11 @@ TEST_F(TransferSaverTest, WithoutAStreamThereIsNothingToFollow) {
   stream_.is_active = false;
   EXPECT_FALSE(saver().start(transfer_));
   EXPECT_FALSE(prepared_);
-  EXPECT_EQ(process_.durability.saves().slot().task(), SaveTask::kNone);
+  EXPECT_EQ(process_.durability.saves.slot.task(), SaveTask::kNone);
 }
 
 TEST_F(TransferSaverTest, BesideAnotherTaskAndBeforeAnEndNoneBegins) {
-  SaveSlot& slot = process_.durability.saves().slot();
+  SaveSlot& slot = process_.durability.saves.slot;
   ASSERT_TRUE(slot.claim(SaveTask::kSave));
   EXPECT_FALSE(saver().start(transfer_));
   slot.release();

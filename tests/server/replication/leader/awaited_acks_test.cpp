@@ -130,7 +130,7 @@ TEST_F(AwaitedAcksTest, TheOwnLogIsWaitedForWithItsSync) {
   open_log();
   run({"SET", "a", "1"});
   EXPECT_EQ(run({"WAITAOF", "1", "0", "5000"}), "");
-  ASSERT_TRUE(durability_.append_log().flush());
+  ASSERT_TRUE(durability_.append_log.flush());
   EXPECT_EQ(client_->try_answer(), array({integer(1), integer(0)}));
 }
 

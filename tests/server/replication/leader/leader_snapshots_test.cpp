@@ -34,7 +34,7 @@ class LeaderSnapshotsTest : public LeaderFixture {
     peer.client.run({"REPLCONF", "ACK", std::to_string(offset)});
   }
   void await_end_of_child() {
-    await([this] { return durability_.saves().slot().task() == SaveTask::kNone; });
+    await([this] { return durability_.saves.slot.task() == SaveTask::kNone; });
   }
   std::string info(const std::string& name) {
     const std::string text = run({"INFO", "stats"});

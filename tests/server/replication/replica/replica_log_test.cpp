@@ -26,7 +26,7 @@ class ReplicaLogTest : public testing::Test {
     offset_ += bytes;
     log.record_applied(offset_);
   }
-  void sync(Process& process) { ASSERT_TRUE(process.durability.append_log().flush()); }
+  void sync(Process& process) { ASSERT_TRUE(process.durability.append_log.flush()); }
 
   virtual_disk::VirtualDisk disk_;
   int64_t offset_ = 1000;
@@ -38,7 +38,7 @@ TEST_F(ReplicaLogTest, WithoutALogNothingIsSynced) {
   log.begin(offset_);
   apply(process, log, 30);
   EXPECT_EQ(log.synced_offset(), -1);
-  EXPECT_TRUE(process.durability.append_log().takes_more());
+  EXPECT_TRUE(process.durability.append_log.takes_more());
 }
 
 TEST_F(ReplicaLogTest, LoadedDataCountAsSynced) {
@@ -111,8 +111,8 @@ TEST_F(ReplicaLogTest, ReportsAFailedLog) {
   Process process(disk_, "yes", SaveChild::start_here);
   ReplicaLog log(process.durability);
   log.begin(offset_);
-  process.durability.append_log().report_failure("no space left");
-  const auto takes = process.durability.append_log().takes_more();
+  process.durability.append_log.report_failure("no space left");
+  const auto takes = process.durability.append_log.takes_more();
   ASSERT_FALSE(takes);
   EXPECT_EQ(takes.error().message, "the append log fails: no space left");
 }

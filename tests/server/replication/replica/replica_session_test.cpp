@@ -386,7 +386,7 @@ TEST_F(ReplicaSessionTest, TellsWhatIsOnItsDisk) {
   played_.say(set);
   await_applied(set.size());
   EXPECT_NE(played_.synced, std::to_string(set.size())) << "nothing has synced it yet";
-  ASSERT_TRUE(durability_.append_log().flush());
+  ASSERT_TRUE(durability_.append_log.flush());
   const std::string question = command({"REPLCONF", "GETACK", "*"});
   const std::string end = std::to_string(set.size() + question.size());
   await([&] {
