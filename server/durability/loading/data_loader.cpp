@@ -21,9 +21,7 @@
 
 namespace server {
 
-using core::keyspace::kAllStripes;
 using core::keyspace::Locking;
-using core::keyspace::LockMode;
 
 core::Result<Recovered> DataLoader::recover(ReplayerFactory make_replayer) {
   make_replayer_ = std::move(make_replayer);
@@ -65,13 +63,7 @@ void DataLoader::end_reload(const std::function<void()>& on_loaded) {
 }
 
 core::Result<> DataLoader::reload(const std::function<core::Result<>()>& load) {
-  core::keyspace::DetachedTables tables;
-  {
-    const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kExclusive);
-    parts_.journal.suspend(true);
-    tables = parts_.keyspace.flush_all();
-  }
-  tables.clear();
+  delete_all_keys(parts_.keyspace, [this] { parts_.journal.suspend(true); });
   auto loaded = load();
   parts_.journal.suspend(false);
   return loaded;

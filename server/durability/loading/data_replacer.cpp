@@ -16,15 +16,14 @@
 #include "server/durability/data/file_names.h"
 #include "server/durability/loading/data_loader.h"
 #include "server/durability/loading/log_switch.h"
+#include "server/durability/loading/recovery.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
 
 namespace server {
 
-using core::keyspace::kAllStripes;
 using core::keyspace::Locking;
-using core::keyspace::LockMode;
 
 core::Result<> DataReplacer::replace(const Replacement& replacement) {
   // A running save is stopped, because its data are about to be replaced.
@@ -121,12 +120,7 @@ core::Result<> DataReplacer::replace_claimed(const Replacement& replacement) {
 
 // Deletes all keys, because the keyspace is only partly loaded.
 void DataReplacer::lose_data(const core::Error& reason) {
-  core::keyspace::DetachedTables half;
-  {
-    const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kExclusive);
-    half = parts_.keyspace.flush_all();
-  }
-  half.clear();
+  delete_all_keys(parts_.keyspace);
   if (loader_.is_cancelled()) return;
   log_warning("The leader's snapshot could not be loaded, there are no data now: {}",
               reason.message);

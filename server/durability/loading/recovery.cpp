@@ -291,20 +291,9 @@ class Recovery {
     // With several threads it is unknown which error is the first, so one thread reads the file
     // again.
     log_notice("Loading '{}' has failed; reading it again for the place", path);
-    forget_keys();
+    delete_all_keys(parts_.keyspace);  // a snapshot is loaded into an empty keyspace
     parts_.figures.loaded_bytes = bytes_before;
     return read_snapshot(path, now_ms, may_be_followed, 1);
-  }
-
-  // Deletes all keys, because a snapshot is loaded into an empty keyspace.
-  void forget_keys() {
-    core::keyspace::DetachedTables tables;
-    {
-      const auto stripes =
-          parts_.keyspace.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kExclusive);
-      tables = parts_.keyspace.flush_all();
-    }
-    tables.clear();
   }
 
   core::Result<uint64_t> read_snapshot(const std::string& path, int64_t now_ms,
@@ -412,6 +401,14 @@ core::Result<> recover_snapshot(const RecoveryParts& parts) {
 
 core::Result<Recovered> recover(const RecoveryParts& parts) {
   return Recovery(parts).run();
+}
+
+void delete_all_keys(core::keyspace::Keyspace& keyspace, const std::function<void()>& first) {
+  core::keyspace::DetachedTables tables;  // the keys are freed after the locks were released
+  const auto stripes =
+      keyspace.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kExclusive);
+  first();
+  tables = keyspace.flush_all();
 }
 
 }  // namespace server

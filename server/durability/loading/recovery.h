@@ -72,5 +72,8 @@ struct Recovered {
 core::Result<Recovered> recover(const RecoveryParts& parts);
 // Loads only the snapshot file, which must exist. Keys that have expired are loaded too.
 core::Result<> recover_snapshot(const RecoveryParts& parts);
+// Deletes all keys. Calls `first` before the deletion, while all stripes are locked.
+void delete_all_keys(
+    core::keyspace::Keyspace& keyspace, const std::function<void()>& first = [] {});
 
 }  // namespace server

@@ -22,10 +22,7 @@ class LogListener {
   virtual void on_log_fatal(const std::string& cause) = 0;
   // Called after a write or sync that LATENCY can record, if latency-monitor-threshold is set.
   // `kind` is Redis' name for such an event.
-  virtual void on_log_event(std::string_view kind, int64_t duration_us) {
-    (void)kind;
-    (void)duration_us;
-  }
+  virtual void on_log_event(std::string_view /*kind*/, int64_t /*duration_us*/) {}
 
  protected:
   ~LogListener() = default;

@@ -10,27 +10,21 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <new>
 #include <system_error>
-
-#include "server/base/process/memory_monitor.h"
 
 namespace server {
 namespace {
 
 // Returns the bytes in modified pages that this process shares with no other process.
 uint64_t private_dirty_bytes() {
-  std::FILE* const file = std::fopen("/proc/self/smaps_rollup", "re");
-  if (file == nullptr) return 0;
+  std::ifstream file("/proc/self/smaps_rollup");
   uint64_t kibibytes = 0;
-  char line[256];
-  while (std::fgets(line, sizeof line, file) != nullptr) {
-    unsigned long long value = 0;
-    if (std::sscanf(line, "Private_Dirty: %llu kB", &value) == 1) kibibytes = value;
+  for (std::string word; file >> word;) {
+    if (word == "Private_Dirty:") file >> kibibytes;
   }
-  std::fclose(file);
   return kibibytes * 1024;
 }
 
@@ -144,10 +138,6 @@ void SaveChild::await_detached() const {
     if (asked != 0 || info.si_pid != 0) return;
     ::usleep(kPauseUs);
   }
-}
-
-uint64_t SaveMachine::free_bytes_now() {
-  return free_machine_bytes();
 }
 
 void SaveChild::kill() {

@@ -16,7 +16,6 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,6 +25,7 @@
 #include "core/bloom/arrays/array_memory.h"
 #include "core/clock.h"
 #include "core/result.h"
+#include "server/base/process/memory_monitor.h"
 #include "server/durability/saves/child_descriptors.h"
 #include "server/durability/saves/save_work.h"
 
@@ -91,11 +91,9 @@ class SaveChild {
 struct SaveMachine {
   SaveChild::Starter start_child = SaveChild::start;
   // Returns the machine's free memory.
-  std::function<uint64_t()> free_bytes = free_bytes_now;
+  std::function<uint64_t()> free_bytes = free_machine_bytes;
   // Returns the descriptor that a new child must close last (ChildDescriptors::closed_last).
   std::function<int()> closed_last = [] { return -1; };
-
-  static uint64_t free_bytes_now();
 };
 
 }  // namespace server
