@@ -37,15 +37,7 @@ core::Result<Recovered> DataLoader::recover(ReplayerFactory make_replayer) {
 }
 
 RecoveryParts DataLoader::recovery_parts() {
-  return {parts_.config,
-          parts_.clock,
-          parts_.keyspace,
-          parts_.files,
-          log_.files().directory(),
-          figures_,
-          is_cancelled_,
-          make_replayer_,
-          {}};
+  return {parts_, log_.files().directory(), figures_, is_cancelled_, make_replayer_, {}};
 }
 
 core::Result<> DataLoader::begin_reload() {

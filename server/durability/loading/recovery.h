@@ -18,35 +18,23 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
 
 #include "core/result.h"
 #include "persistence/aof/aof_manifest.h"
 #include "persistence/aof/aof_writer.h"
 #include "persistence/rdb/rdb_replication_info.h"
+#include "server/durability/data/data_parts.h"
 #include "server/session/replayer.h"
 
-namespace core {
-class Clock;
-}
-namespace core::keyspace {
-class Keyspace;
-}
 namespace persistence {
 class AofDirectory;
-class FileSystem;
-}  // namespace persistence
+}
 
 namespace server {
 
-class Config;
 struct LoadFigures;
 
-struct RecoveryParts {
-  const Config& config;
-  const core::Clock& clock;
-  core::keyspace::Keyspace& keyspace;
-  persistence::FileSystem& files;
+struct RecoveryParts : DataParts {
   persistence::AofDirectory& log_directory;
   LoadFigures& figures;
   const std::atomic<bool>& is_cancelled;

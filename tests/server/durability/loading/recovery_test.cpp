@@ -12,8 +12,10 @@
 
 #include "core/keyspace/keyspace.h"
 #include "persistence/aof/aof_directory.h"
+#include "persistence/journal.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/base/config/config.h"
+#include "server/base/process/server_state.h"
 #include "server/durability/durability_parts.h"
 #include "server/durability/loading/load_figures.h"
 #include "server/session/session.h"
@@ -68,10 +70,7 @@ class RecoveryTest : public ::testing::Test {
     return recovered ? "" : recovered.error().message;
   }
   RecoveryParts parts() {
-    return {config_,
-            clock_,
-            keyspace_,
-            disk_,
+    return {{config_, clock_, keyspace_, journal_, disk_, state_},
             logs_,
             figures_,
             is_cancelled_,
@@ -104,6 +103,8 @@ class RecoveryTest : public ::testing::Test {
   virtual_disk::VirtualDisk disk_;
   Config config_;
   ManualClock clock_;
+  persistence::Journal journal_;
+  ServerState state_;
   core::keyspace::Keyspace keyspace_{16, 1};
   persistence::AofDirectory logs_{disk_, ".", "appendonlydir",
                                   persistence::AofNames("appendonly.aof")};
