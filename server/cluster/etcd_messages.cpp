@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <iterator>
-#include <utility>
 
 #include "core/base64.h"
 #include "core/number.h"

@@ -15,7 +15,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "server/cluster/election/node_file.h"
 #include "server/cluster/topology.h"

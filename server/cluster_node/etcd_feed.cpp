@@ -2,7 +2,6 @@
 #include "server/cluster_node/etcd_feed.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "server/base/log/log.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster_node/peers.h"
 
-#include <algorithm>
 #include <atomic>
 #include <boost/asio/post.hpp>
 #include <chrono>

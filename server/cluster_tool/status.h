@@ -6,7 +6,6 @@
 // Source: docs/cluster.md.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

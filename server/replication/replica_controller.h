@@ -15,7 +15,6 @@
 #include <atomic>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <thread>
 

@@ -8,7 +8,6 @@
 #include "server/base/log/log.h"
 #include "server/base/process/availability.h"
 #include "server/dispatch/pause_gate.h"
-#include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
-#include <string>
 
 #include "core/bloom/layouts.h"
 #include "core/number.h"

@@ -16,7 +16,6 @@
 // Thread safety: belongs to one thread; times are given by the caller.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

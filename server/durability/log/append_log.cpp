@@ -4,7 +4,6 @@
 #include <sys/prctl.h>
 
 #include <chrono>
-#include <cstdint>
 
 #include "core/clock.h"
 #include "persistence/aof/aof_writer.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/log/log_files.h"
 
-#include <optional>
 #include <utility>
 
 #include "server/base/log/log.h"

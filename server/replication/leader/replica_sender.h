@@ -17,7 +17,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "persistence/files/open_file.h"
 #include "server/replication/stream/backlog.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/replication/stream/backlog.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace server {

@@ -11,7 +11,6 @@
 // Source: docs/replication.md, "The replica's stream".
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <set>
