@@ -67,10 +67,8 @@ core::Result<EtcdEndpoint> parse_etcd_endpoint(std::string_view url) {
       return EtcdEndpoint{host, port, parts[1].length() != 0};
     }
   }
-  return core::Error{
-      fmt::format("ERR etcd endpoint '{}' is not http://HOST:PORT or "
-                  "https://HOST:PORT",
-                  core::printable(url))};
+  return core::Error{fmt::format(
+      "ERR etcd endpoint '{}' is not http://HOST:PORT or https://HOST:PORT", core::printable(url))};
 }
 
 bool wants_new_token(const EtcdError& error) {

@@ -39,15 +39,17 @@ uint64_t number_in(const json::object& object, std::string_view name) {
   return static_cast<uint64_t>(*number);
 }
 
-// Reads each object of an array into `items`.
+// Reads each object of an array.
 template <class Item>
-void read_items(const json::object& object, std::string_view name,
-                Item (*read)(const json::object&), std::vector<Item>& items) {
+std::vector<Item> items_in(const json::object& object, std::string_view name,
+                           Item (*read)(const json::object&)) {
+  std::vector<Item> items;
   const JsonField field(object, name);
-  if (!field.exists()) return;
+  if (!field.exists()) return items;
   for (const json::value& item : field.array()) {
     items.push_back(read(JsonField(item, name).object()));
   }
+  return items;
 }
 
 uint64_t revision_of(const json::object& reply) {
@@ -56,38 +58,26 @@ uint64_t revision_of(const json::object& reply) {
 }
 
 EtcdKeyValue key_value(const json::object& object) {
-  EtcdKeyValue kv;
-  kv.key = bytes_in(object, "key");
-  kv.value = bytes_in(object, "value");
-  kv.mod_revision = number_in(object, "mod_revision");
-  kv.lease = number_in(object, "lease");
-  return kv;
+  return {bytes_in(object, "key"), bytes_in(object, "value"), number_in(object, "mod_revision"),
+          number_in(object, "lease")};
 }
 
 EtcdRangeReply range_reply(const json::object& object) {
-  EtcdRangeReply reply;
-  reply.revision = revision_of(object);
-  read_items(object, "kvs", key_value, reply.kvs);
-  return reply;
+  return {revision_of(object), items_in(object, "kvs", key_value)};
 }
 
 EtcdRangeReply operation_reply(const json::object& object) {
   const JsonField range(object, "response_range");
   if (range.exists()) return range_reply(range.object());
-  EtcdRangeReply reply;
   const JsonField put(object, "response_put");
-  if (put.exists()) reply.revision = revision_of(put.object());
-  return reply;
+  return {put.exists() ? revision_of(put.object()) : 0, {}};
 }
 
 EtcdTxnReply txn_reply(const json::object& object) {
-  EtcdTxnReply reply;
   const JsonField header(object, "header");
-  if (header.exists()) reply.cluster_id = text_in(header.object(), "cluster_id");
-  reply.revision = revision_of(object);
-  reply.succeeded = JsonField(object, "succeeded").flag_or(false);
-  read_items(object, "responses", operation_reply, reply.responses);
-  return reply;
+  return {header.exists() ? text_in(header.object(), "cluster_id") : "", revision_of(object),
+          JsonField(object, "succeeded").flag_or(false),
+          items_in(object, "responses", operation_reply)};
 }
 
 EtcdLeaseReply lease_reply(const json::object& object) {
@@ -104,15 +94,13 @@ EtcdEvent event_of(const json::object& object) {
 }
 
 EtcdWatchReply watch_reply(const json::object& object) {
-  EtcdWatchReply reply;
-  reply.revision = revision_of(object);
-  reply.created = JsonField(object, "created").flag_or(false);
-  reply.canceled = JsonField(object, "canceled").flag_or(false);
-  reply.compact_revision = number_in(object, "compact_revision");
-  reply.cancel_reason =
-      core::printable(text_in(object, "cancel_reason").substr(0, kMessageBytesMax));
-  read_items(object, "events", event_of, reply.events);
-  return reply;
+  return {.revision = revision_of(object),
+          .created = JsonField(object, "created").flag_or(false),
+          .canceled = JsonField(object, "canceled").flag_or(false),
+          .compact_revision = number_in(object, "compact_revision"),
+          .cancel_reason =
+              core::printable(text_in(object, "cancel_reason").substr(0, kMessageBytesMax)),
+          .events = items_in(object, "events", event_of)};
 }
 
 // In an error of a stream, `error` is an object with the code and the message. In other errors,

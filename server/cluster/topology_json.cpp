@@ -52,14 +52,12 @@ Shard parse_shard(std::string_view name, const json::value& value) {
 Node parse_node(std::string_view id, const json::value& value) {
   const json::object& object = JsonField(value, id).object();
   constexpr uint64_t kPortMax = std::numeric_limits<uint16_t>::max();
-  Node node;
-  node.id = id;
-  node.others = other_members(object, {"ip", "port", "tls", "host"});
-  node.ip = JsonField(object, "ip").text();
-  node.port = static_cast<uint16_t>(JsonField(object, "port").number(kPortMax));
-  node.tls_port = static_cast<uint16_t>(JsonField(object, "tls").number(kPortMax));
-  node.hostname = JsonField(object, "host").text();
-  return node;
+  return {.id = std::string(id),
+          .ip = JsonField(object, "ip").text(),
+          .port = static_cast<uint16_t>(JsonField(object, "port").number(kPortMax)),
+          .tls_port = static_cast<uint16_t>(JsonField(object, "tls").number(kPortMax)),
+          .hostname = JsonField(object, "host").text(),
+          .others = other_members(object, {"ip", "port", "tls", "host"})};
 }
 
 Topology parse_topology_document(const json::object& object) {

@@ -116,8 +116,7 @@ core::Result<Topology> plan_add(Topology topology, const std::vector<std::string
     if (place.leader == former_id) {
       return core::Error{
           fmt::format("ERR the server that was at this address leads shard {}: give it another "
-                      "leader first, by "
-                      "`failover {} --force`; {}",
+                      "leader first, by `failover {} --force`; {}",
                       place.name, place.name, or_replace(place))};
     }
     if (name.empty()) name = place.name;

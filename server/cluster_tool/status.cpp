@@ -132,8 +132,7 @@ std::string status_table(const ClusterStatus& status) {
   }
   if (const size_t count = status.disagreeing(); count != 0) {
     text += fmt::format(
-        "\n{} servers keep a newer topology than etcd: no replica takes over before "
-        "`recover`.\n",
+        "\n{} servers keep a newer topology than etcd: no replica takes over before `recover`.\n",
         count);
   }
   if (!status.is_whole()) text += "\nA shard has no live leader: its slots are not served.\n";

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster/election/kept_epoch.h"
 
-#include <algorithm>
-
 namespace server::cluster {
 namespace {
 
@@ -13,10 +11,6 @@ constexpr int64_t kAgainUs = 1'000'000;
 void KeptEpoch::join(std::string_view shard) {
   if (shard == shard_) return;
   *this = KeptEpoch(std::string(shard), 0);
-}
-
-void KeptEpoch::want(uint64_t epoch) {
-  wanted_ = std::max(wanted_, epoch);
 }
 
 void KeptEpoch::kept(std::string_view shard, uint64_t epoch) {

@@ -8,6 +8,7 @@
 // Thread safety: belongs to one thread; times are given by the caller.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,7 +28,7 @@ class KeptEpoch {
 
   // Sets the node's shard. A kept epoch of another shard is dropped.
   void join(std::string_view shard);
-  void want(uint64_t epoch);
+  void want(uint64_t epoch) { wanted_ = std::max(wanted_, epoch); }
   void kept(std::string_view shard, uint64_t epoch);
   // Requests a write of the epoch to the disk if want() was called with a higher epoch than the
   // kept one. Repeats the request until the write succeeds.

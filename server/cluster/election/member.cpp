@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster/election/member.h"
 
-#include <utility>
-
 #include "server/cluster/election/leader_part.h"
 #include "server/cluster/election/replica_part.h"
 
@@ -298,10 +296,6 @@ void Member::close_list(int64_t now_us, uint64_t offset) {
 bool Member::may_leave() const {
   const Shard* own = state_.shard();
   return own == nullptr || !leads() || leader_->is_list_closed(*own);
-}
-
-std::vector<MemberAction> Member::take_actions() {
-  return std::exchange(state_.actions, {});
 }
 
 }  // namespace server::cluster

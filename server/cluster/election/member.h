@@ -26,6 +26,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/result.h"
@@ -111,7 +112,7 @@ class Member {
   // must have stored the list of members in sync without those that lack a part of the stream.
   bool may_leave() const;
 
-  std::vector<MemberAction> take_actions();
+  std::vector<MemberAction> take_actions() { return std::exchange(state_.actions, {}); }
 
   bool leads() const;
   // Returns the permit. The owner must publish a new permit to other threads only after it has

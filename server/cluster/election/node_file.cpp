@@ -58,14 +58,10 @@ core::Result<NodeFile> parse_node_file(std::string_view text) {
 }
 
 std::string node_file_text(const NodeFile& file) {
-  json::object object;
-  object["format"] = kNodeFileFormat;
-  object["id"] = file.id;
-  object["kept_shard"] = file.kept_shard;
-  object["kept_epoch"] = file.kept_epoch;
-  object["kept_boot"] = file.kept_boot;
-  object["etcd_cluster"] = file.etcd_cluster;
-  object["cluster"] = file.cluster;
+  json::object object{{"format", kNodeFileFormat},     {"id", file.id},
+                      {"kept_shard", file.kept_shard}, {"kept_epoch", file.kept_epoch},
+                      {"kept_boot", file.kept_boot},   {"etcd_cluster", file.etcd_cluster},
+                      {"cluster", file.cluster}};
   if (file.listening) {
     object["listening"] = {{"bind", file.listening->bind},
                            {"port", file.listening->port},

@@ -4,13 +4,6 @@
 #include <algorithm>
 
 namespace server::cluster {
-namespace {
-
-// The time within which a running member takes over if it has more data than this leader: four node
-// timeouts.
-constexpr int64_t kPatienceAsks = 40;
-
-}  // namespace
 
 void ReturnCheck::begin(int64_t now_us) {
   others_missing_us_ = now_us;
@@ -53,14 +46,6 @@ bool ReturnCheck::has_lost_data(const Shard& shard, int64_t now_us) const {
 
 bool ReturnCheck::has_log_or_is_alone(const Shard& shard, int64_t now_us) const {
   return shard.insync.size() < 2 || !has_old_snapshot(shard, now_us);
-}
-
-int64_t ReturnCheck::patience_us() const {
-  return kPatienceAsks * state_.options.times.ask_us;
-}
-
-bool ReturnCheck::is_new(int64_t now_us) const {
-  return now_us < state_.options.started_us + patience_us();
 }
 
 bool ReturnCheck::has_old_snapshot(const Shard& shard, int64_t now_us) const {

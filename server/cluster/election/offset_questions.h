@@ -76,8 +76,10 @@ class ReturnCheck {
   bool has_log_or_is_alone(const Shard& shard, int64_t now_us) const;
 
  private:
-  int64_t patience_us() const;
-  bool is_new(int64_t now_us) const;
+  // Returns the time within which a running member takes over if it has more data than this leader:
+  // four node timeouts.
+  int64_t patience_us() const { return 40 * state_.options.times.ask_us; }
+  bool is_new(int64_t now_us) const { return now_us < state_.options.started_us + patience_us(); }
   bool has_old_snapshot(const Shard& shard, int64_t now_us) const;
   bool may_lack_newest(const Shard& shard, int64_t now_us) const;
   bool is_settled(const std::string& id) const {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster/election/permit.h"
 
-#include <algorithm>
-
 namespace server::cluster {
 
 PermitTimes PermitTimes::of_timeout(int64_t timeout_us) {
@@ -17,14 +15,6 @@ void Permit::begin(uint64_t epoch, int64_t from_us) {
   epoch_ = epoch;
   from_us_ = from_us;
   until_us_ = 0;
-}
-
-void Permit::confirm(int64_t sent_us) {
-  until_us_ = std::max(until_us_, sent_us + times_.length_us);
-}
-
-void Permit::skip_wait(int64_t now_us) {
-  from_us_ = std::min(from_us_, now_us);
 }
 
 }  // namespace server::cluster

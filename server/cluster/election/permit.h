@@ -17,6 +17,7 @@
 // cache consistency", 1989.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace server::cluster {
@@ -41,10 +42,10 @@ class Permit {
   // Extends the permit. Called when etcd, or every possible successor, has answered a request that
   // this leader sent at `sent_us` in the permit's epoch. If no other member can take over,
   // `sent_us` is the present time.
-  void confirm(int64_t sent_us);
+  void confirm(int64_t sent_us) { until_us_ = std::max(until_us_, sent_us + times_.length_us); }
   // Called when the former leader has given up its permit. So this leader need not wait before it
   // serves.
-  void skip_wait(int64_t now_us);
+  void skip_wait(int64_t now_us) { from_us_ = std::min(from_us_, now_us); }
   // Ends the permit at once. Only begin(), for a new epoch, starts another permit.
   void give_up() { epoch_ = 0; }
 

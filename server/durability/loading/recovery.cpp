@@ -227,8 +227,7 @@ class Recovery {
       if (scan.unverified_count > 0) {
         log_warning(
             "{}: no sound checksum line follows its last {} commands; they are whole and "
-            "were "
-            "loaded",
+            "were loaded",
             validated.file.path, scan.unverified_count);
       }
       return {};

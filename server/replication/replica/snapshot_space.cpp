@@ -43,8 +43,7 @@ core::Result<> SnapshotSpace::check(uint64_t received_bytes, int64_t announced_b
   if (left <= space->free_bytes && kept <= space->free_bytes - left) return {};
   return core::Error{
       fmt::format("the leader's snapshot does not fit on the disk: {} bytes received, {} "
-                  "announced, {} free, of "
-                  "which {} must stay so",
+                  "announced, {} free, of which {} must stay so",
                   received_bytes, announced_bytes, space->free_bytes, kept)};
 }
 

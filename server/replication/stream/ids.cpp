@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/replication/stream/ids.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <random>
 
@@ -9,13 +11,7 @@ namespace server {
 std::string random_id() {
   std::random_device device;
   std::string id;
-  while (id.size() < kReplicationIdSize) {
-    constexpr int kDigitsPerNumber = 8;
-    unsigned number = device();
-    for (int i = 0; i < kDigitsPerNumber; ++i, number >>= 4) {
-      id += "0123456789abcdef"[number & 0xf];
-    }
-  }
+  while (id.size() < kReplicationIdSize) id += fmt::format("{:08x}", device());
   return id;
 }
 
