@@ -60,7 +60,7 @@ Failover::Decision Failover::decide(uint64_t offset, std::span<const Candidate> 
 }
 
 std::string_view failover_state_name(Failover::State state) {
-  // The names are in the order of FailoverState.
+  // The names are in the order of Failover::State.
   constexpr std::string_view kNames[] = {"no-failover", "waiting-for-sync", "failover-in-progress"};
   return kNames[static_cast<size_t>(state)];
 }

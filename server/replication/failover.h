@@ -24,25 +24,20 @@
 
 namespace server {
 
-enum class FailoverState : uint8_t { kNone, kAwaitsSync, kInProgress };
-
-struct FailoverRequest {
+class Failover {
+ public:
+  enum class State : uint8_t { kNone, kAwaitsSync, kInProgress };
   struct Address {
     std::string host;
     uint16_t port = 0;
     bool operator==(const Address&) const = default;
   };
-  // The replica that must take over; nullopt: the first one that has the whole stream.
-  std::optional<Address> target;
-  bool is_forced = false;
-  int64_t timeout_ms = 0;  // time limit of the failover; 0: none
-};
-
-class Failover {
- public:
-  using State = FailoverState;
-  using Request = FailoverRequest;
-  using Address = FailoverRequest::Address;
+  struct Request {
+    // The replica that must take over; nullopt: the first one that has the whole stream.
+    std::optional<Address> target;
+    bool is_forced = false;
+    int64_t timeout_ms = 0;  // time limit of the failover; 0: none
+  };
   // The state of a replica, as this leader knows it.
   struct Candidate {
     Address address;

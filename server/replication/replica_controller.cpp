@@ -19,7 +19,6 @@
 #include "server/base/process/start_thread.h"
 #include "server/base/process/waker.h"
 #include "server/dispatch/pause_gate.h"
-#include "server/replication/failover.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/replica/link_failures.h"
 #include "server/replication/replica/replica_session.h"
@@ -62,7 +61,6 @@ ReplicaController::ReplicaController(const Parts& parts, core::keyspace::Keyspac
       leader_(leader),
       pause_(pause),
       failures_(std::make_unique<LinkFailures>()),
-      failover_(std::make_unique<Failover>()),
       waker_(std::make_unique<Waker>()) {
   target_ = parse_target(parts_.config.text(OptionId::kReplicaOf));
   if (target_) figures_.state = ReplicaLinkState::kConnect;
@@ -204,28 +202,21 @@ void ReplicaController::end_session(const core::Error& cause, const ReplicaSessi
   parts_.replication.set_link_up(false);
 }
 
-core::Result<> ReplicaController::begin_failover(const FailoverRequest& request, Locking locking) {
+core::Result<> ReplicaController::begin_failover(const Failover::Request& request,
+                                                 Locking locking) {
   Replication& replication = parts_.replication;
   uint64_t attempt = 0;
   {
     const auto stream = replication.hold(locking);
-    auto begun = failover_->begin(request, replication.is_replica(), candidates_of(leader_),
-                                  parts_.clock.monotonic_us());
+    auto begun = failover_.begin(request, replication.is_replica(), candidates_of(leader_),
+                                 parts_.clock.monotonic_us());
     if (!begun) return begun;
-    attempt = failover_->attempt();
+    attempt = failover_.attempt();
     log_notice("FAILOVER: writes are held back until a replica has everything");
     pause_.hold_writes(PauseGate::Hold::kHandover);
   }
   pause_.drain([this, attempt] { record_writes_ended(attempt); });
   return {};
-}
-
-FailoverState ReplicaController::failover_state() const {
-  return failover_->state();
-}
-
-bool ReplicaController::is_failing_over() const {
-  return failover_->state() != FailoverState::kNone;
 }
 
 core::Result<> ReplicaController::take_over(std::string_view history, std::string_view address,
@@ -246,20 +237,20 @@ core::Result<> ReplicaController::take_over(std::string_view history, std::strin
 void ReplicaController::record_writes_ended(uint64_t attempt) {
   {
     const std::scoped_lock lock(parts_.replication.apply_mutex());
-    failover_->record_writes_ended(attempt);
+    failover_.record_writes_ended(attempt);
   }
   leader_.request_acks();
   drive_failover();
 }
 
 void ReplicaController::end_failover() {
-  failover_->end();
+  failover_.end();
   pause_.release_writes(PauseGate::Hold::kHandover);
 }
 
 core::Result<> ReplicaController::abort_failover(Locking locking) {
   const auto stream = parts_.replication.hold(locking);
-  const Failover::State state = failover_->state();
+  const Failover::State state = failover_.state();
   if (state == Failover::State::kNone) return core::Error{"ERR No failover in progress."};
   log_notice("FAILOVER: aborted by a client");
   if (state == Failover::State::kInProgress) promote(locking);
@@ -268,19 +259,19 @@ core::Result<> ReplicaController::abort_failover(Locking locking) {
 }
 
 void ReplicaController::drive_failover() {
-  if (failover_->state() != Failover::State::kAwaitsSync) return;
+  if (failover_.state() != Failover::State::kAwaitsSync) return;
   Replication& replication = parts_.replication;
   const std::scoped_lock stream(replication.apply_mutex());
   // Several threads may reach this check after an acknowledgement. Only one of them hands the role
   // over.
-  if (failover_->state() != Failover::State::kAwaitsSync) return;
+  if (failover_.state() != Failover::State::kAwaitsSync) return;
   // The stripe locks prevent deletions of expired keys from being added to the stream.
   // hold_stream() prevents the leader's thread from adding GETACK or PING.
   const auto stripes =
       keyspace_.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kShared);
   replication.hold_stream();
   const auto decision =
-      failover_->decide(replication.offset(), candidates_of(leader_), parts_.clock.monotonic_us());
+      failover_.decide(replication.offset(), candidates_of(leader_), parts_.clock.monotonic_us());
   switch (decision.kind) {
     case Failover::Decision::Kind::kWait:
       return replication.release_stream();
@@ -290,7 +281,7 @@ void ReplicaController::drive_failover() {
       return end_failover();
     case Failover::Decision::Kind::kHandOver:
       log_notice("FAILOVER: the role goes to {}:{}", decision.target.host, decision.target.port);
-      failover_->hand_over();
+      failover_.hand_over();
       replication.become_replica();
       return change_target(Target{decision.target.host, decision.target.port, true});
   }
@@ -300,7 +291,7 @@ void ReplicaController::finish_failover(uint64_t generation) {
   const std::scoped_lock stream(parts_.replication.apply_mutex());
   // A session to the target of an earlier failover may still report that its target has accepted
   // the role. This report is ignored.
-  if (failover_->state() != Failover::State::kInProgress || generation_ != generation) return;
+  if (failover_.state() != Failover::State::kInProgress || generation_ != generation) return;
   {
     const std::scoped_lock lock(mutex_);
     if (target_) target_->takes_over = false;
@@ -310,9 +301,9 @@ void ReplicaController::finish_failover(uint64_t generation) {
 }
 
 void ReplicaController::take_back(uint64_t generation) {
-  if (failover_->state() != Failover::State::kInProgress) return;
+  if (failover_.state() != Failover::State::kInProgress) return;
   const std::scoped_lock stream(parts_.replication.apply_mutex());
-  if (failover_->state() != Failover::State::kInProgress || generation_ != generation) return;
+  if (failover_.state() != Failover::State::kInProgress || generation_ != generation) return;
   log_warning("FAILOVER: the target does not take the role, this server leads again");
   promote(Locking::kTake);
   end_failover();

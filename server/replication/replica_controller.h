@@ -21,6 +21,7 @@
 #include "core/keyspace/locking.h"
 #include "core/result.h"
 #include "server/base/process/ordered_mutex.h"
+#include "server/replication/failover.h"
 #include "server/replication/replica/replica_parts.h"
 #include "server/session/replayer.h"
 
@@ -30,14 +31,11 @@ class Keyspace;
 
 namespace server {
 
-class Failover;
 class ReplicaSession;
 class LinkFailures;
 class Leader;
 class PauseGate;
 class Waker;
-enum class FailoverState : uint8_t;
-struct FailoverRequest;
 
 class ReplicaController {
  public:
@@ -75,10 +73,10 @@ class ReplicaController {
   int64_t silence_us() const;
   const LinkFailures& failures() const { return *failures_; }
 
-  FailoverState failover_state() const;
-  bool is_failing_over() const;
+  Failover::State failover_state() const { return failover_.state(); }
+  bool is_failing_over() const { return failover_state() != Failover::State::kNone; }
   // Starts a failover and holds back all writes. Errors: the reply to the client.
-  core::Result<> begin_failover(const FailoverRequest& request, Locking locking);
+  core::Result<> begin_failover(const Failover::Request& request, Locking locking);
   core::Result<> abort_failover(Locking locking);
   // Implements PSYNC … FAILOVER: the leader at `address` has paused its writes and asks to follow
   // this server. Errors: the error reply, for example if `history` is not the id of the history
@@ -116,7 +114,7 @@ class ReplicaController {
   ReplicaFigures figures_;
   const std::unique_ptr<LinkFailures> failures_;
   // State of FAILOVER; guarded by the replication's apply_mutex().
-  const std::unique_ptr<Failover> failover_;
+  Failover failover_;
   const std::unique_ptr<Waker> waker_;
   ReplayerFactory make_replayer_;
   std::atomic<uint64_t> generation_{0};  // number that is incremented when the target changes

@@ -53,9 +53,9 @@ void replicaof(Context& ctx) {
 }
 
 // Parses the arguments of FAILOVER other than ABORT. Errors: the error reply.
-core::Result<FailoverRequest> read_failover(std::span<const std::string_view> words) {
+core::Result<Failover::Request> read_failover(std::span<const std::string_view> words) {
   using protocol::equals_ignore_case;
-  FailoverRequest request;
+  Failover::Request request;
   while (!words.empty()) {
     if (equals_ignore_case(words[0], "TIMEOUT") && words.size() > 1 && request.timeout_ms == 0) {
       const auto timeout_ms = core::parse_int64(words[1]);

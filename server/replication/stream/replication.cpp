@@ -5,25 +5,19 @@
 
 #include "persistence/aof/aof_format.h"
 #include "persistence/aof/batch_lines.h"
-#include "persistence/journal.h"
 #include "server/base/config/config.h"
 #include "server/base/process/server_state.h"
 #include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/log/log_files.h"
-#include "server/replication/stream/backlog.h"
-#include "server/replication/stream/own_expiries.h"
 #include "server/replication/stream/stream_feed.h"
 
 namespace server {
 
 Replication::Replication(const Parts& parts)
-    : parts_(parts),
-      backlog_(std::make_unique<Backlog>()),
-      feed_(std::make_unique<StreamFeed>(parts.journal, *backlog_)),
-      own_expiries_(std::make_unique<OwnExpiries>()) {
+    : parts_(parts), feed_(std::make_unique<StreamFeed>(parts.journal, backlog_)) {
   parts_.config.follow(OptionId::kReplBacklogSize, [this] {
-    backlog_->set_size(static_cast<uint64_t>(parts_.config.integer(OptionId::kReplBacklogSize)));
+    backlog_.set_size(static_cast<uint64_t>(parts_.config.integer(OptionId::kReplBacklogSize)));
   });
   if (!parts_.config.text(OptionId::kReplicaOf).empty()) set_role(true);
   parts_.durability.set_stream(this);
@@ -44,16 +38,12 @@ bool Replication::is_replica() const {
   return parts_.state.is_replica.load(std::memory_order_acquire);
 }
 
-uint64_t Replication::offset() const {
-  return backlog_->end_offset();
-}
-
 void Replication::record_own_change() {
   if (parts_.config.flag(OptionId::kReplicaReadOnly)) has_own_changes_ = true;
 }
 
 void Replication::record_own_key(unsigned database, std::string_view key) {
-  if (!parts_.config.flag(OptionId::kReplicaReadOnly)) own_expiries_->record(database, key);
+  if (!parts_.config.flag(OptionId::kReplicaReadOnly)) own_expiries_.record(database, key);
 }
 
 void Replication::restate_database() {
@@ -67,7 +57,7 @@ void Replication::restore(const persistence::RdbReplicationInfo& position) {
   stream_is_foreign_ = is_replica() && position.is_foreign;
   cluster_place_.history_epoch = position.epoch;
   ids_.change([&](ReplicationIds& ids) { ids.id = position.id; });
-  backlog_->begin(offset);
+  backlog_.begin(offset);
   feed_->record_applied(static_cast<unsigned>(std::max<int64_t>(0, position.stream_database)));
   if (is_replica()) return;
   feed_->restore(offset, position.is_ahead);
@@ -85,14 +75,14 @@ std::string Replication::position_line(uint64_t journal_end) {
   std::string line;
   const std::scoped_lock role_lock(feed_->mutex());
   const bool is_known = is_replica() ? feed_->is_applied_up_to(journal_end) : feed_->is_on();
-  if (!is_known || !backlog_->is_active() || stream_is_foreign_ || has_diverged()) return line;
+  if (!is_known || !backlog_.is_active() || stream_is_foreign_ || has_diverged()) return line;
   persistence::RdbReplicationInfo here{.stream_database = feed_->database(), .id = ids().id};
   const uint64_t led_epoch = feed_->is_on() ? cluster_place_.led_epoch.load() : 0;
   here.epoch = led_epoch != 0 ? led_epoch : cluster_place_.history_epoch.load();
   bool is_end = false;
   parts_.journal.look_at_ends([&](uint64_t log_end, std::optional<unsigned> database) {
     is_end = log_end == journal_end;
-    here.offset = static_cast<int64_t>(backlog_->end_offset());
+    here.offset = static_cast<int64_t>(backlog_.end_offset());
     // If the stream has not selected a database yet, any number may be used here. A SELECT will
     // precede the next command in the stream.
     if (feed_->is_on()) here.stream_database = database.value_or(0);
@@ -103,11 +93,11 @@ std::string Replication::position_line(uint64_t journal_end) {
 
 void Replication::begin_backlog() {
   const std::scoped_lock role_lock(feed_->mutex());
-  if (backlog_->is_active()) return;
-  if (is_replica()) return backlog_->begin(backlog_->end_offset());
+  if (backlog_.is_active()) return;
+  if (is_replica()) return backlog_.begin(backlog_.end_offset());
   // Bytes written without a backlog are not counted in the offset, so a new history begins.
   ids_.change([](ReplicationIds& ids) { ids.renew_ids(); });
-  backlog_->begin(backlog_->end_offset());
+  backlog_.begin(backlog_.end_offset());
   parts_.journal.restate_database();
   feed_->begin();
 }
@@ -116,7 +106,7 @@ void Replication::end_backlog() {
   const std::scoped_lock role_lock(feed_->mutex());
   if (is_replica()) return;
   feed_->pause();
-  backlog_->end();
+  backlog_.end();
   ids_.change([](ReplicationIds& ids) { ids.renew_ids(); });
 }
 
@@ -129,7 +119,7 @@ void Replication::release_stream() {
   const std::scoped_lock role_lock(feed_->mutex());
   // Changes that a replica applies are in its leader's stream already, so the journal feeds only a
   // leader's backlog.
-  if (!is_replica() && backlog_->is_active()) feed_->begin();
+  if (!is_replica() && backlog_.is_active()) feed_->begin();
 }
 
 void Replication::set_role(bool is_replica) {
@@ -150,7 +140,7 @@ void Replication::become_replica() {
     ++demotions_;
     link_is_up_ = false;
     feed_->record_applied(feed_->database());
-    if (!backlog_->is_active()) backlog_->begin(backlog_->end_offset());
+    if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
   }
   update_availability();
 }
@@ -168,11 +158,11 @@ void Replication::become_leader() {
   });
   stream_is_foreign_ = false;
   has_own_changes_ = false;
-  own_expiries_->clear();
+  own_expiries_.clear();
   {
     const std::scoped_lock role_lock(feed_->mutex());
     set_role(false);
-    if (!backlog_->is_active()) backlog_->begin(backlog_->end_offset());
+    if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
     parts_.journal.restate_database();
     feed_->begin();
   }
@@ -186,12 +176,12 @@ void Replication::adopt(const persistence::RdbReplicationInfo& position) {
     ids_.change([&](ReplicationIds& ids) {
       ids = {position.id, std::string(kReplicationIdSize, '0'), -1};
     });
-    backlog_->begin(static_cast<uint64_t>(position.offset));
+    backlog_.begin(static_cast<uint64_t>(position.offset));
     stream_is_foreign_ = position.is_foreign;
     cluster_place_.history_epoch = cluster_place_.epoch.load();
     cluster_place_.is_torn = false;
     has_own_changes_ = false;
-    own_expiries_->clear();
+    own_expiries_.clear();
     feed_->record_applied(static_cast<unsigned>(position.stream_database));
   }
   on_stream_replaced();
@@ -215,7 +205,7 @@ void Replication::continue_as(std::string_view new_id) {
 
 void Replication::append_applied(std::string_view bytes, unsigned database) {
   const std::scoped_lock role_lock(feed_->mutex());
-  backlog_->append(bytes);
+  backlog_.append(bytes);
   feed_->record_applied(database);
 }
 
@@ -243,14 +233,14 @@ bool Replication::has_diverged() const {
 }
 
 std::optional<persistence::RdbReplicationInfo> Replication::position() const {
-  if (!backlog_->is_active()) return std::nullopt;
+  if (!backlog_.is_active()) return std::nullopt;
   persistence::RdbReplicationInfo here{.stream_database = feed_->database(),
                                        .id = ids().id,
-                                       .offset = static_cast<int64_t>(backlog_->end_offset()),
+                                       .offset = static_cast<int64_t>(backlog_.end_offset()),
                                        .is_foreign = stream_is_foreign_};
   if (is_replica()) return here;
   parts_.journal.look_at_ends([&](uint64_t /*log_end*/, std::optional<unsigned> database) {
-    here.offset = static_cast<int64_t>(backlog_->end_offset());
+    here.offset = static_cast<int64_t>(backlog_.end_offset());
     // If the stream has not selected a database yet, any number may be used here. A SELECT will
     // precede the next command in the stream.
     here.stream_database = database.value_or(0);

@@ -24,14 +24,14 @@
 
 #include "server/dispatch/own_changes.h"
 #include "server/durability/data/stream_position.h"
+#include "server/replication/stream/backlog.h"
 #include "server/replication/stream/cluster_place.h"
 #include "server/replication/stream/ids.h"
+#include "server/replication/stream/own_expiries.h"
 #include "server/replication/stream/replication_parts.h"
 
 namespace server {
 
-class Backlog;
-class OwnExpiries;
 class StreamFeed;
 
 class Replication final : public StreamPosition, public OwnChanges {
@@ -48,8 +48,9 @@ class Replication final : public StreamPosition, public OwnChanges {
   // during a wait for replicas, the wait cannot succeed.
   uint64_t demotions() const { return demotions_; }
   ReplicationIds ids() const { return ids_.get(); }
-  uint64_t offset() const;
-  Backlog& backlog() const { return *backlog_; }
+  uint64_t offset() const { return backlog_.end_offset(); }
+  Backlog& backlog() { return backlog_; }
+  const Backlog& backlog() const { return backlog_; }
 
   // Leader, which serves this server's replicas, sets these functions. Any thread may call them,
   // with or without stripe locks. on_stream_replaced() is called when the stream was replaced. All
@@ -113,7 +114,7 @@ class Replication final : public StreamPosition, public OwnChanges {
   void record_divergence() { has_own_changes_ = true; }
   // Called when a client has changed the key on a writable replica.
   void record_own_key(unsigned database, std::string_view key) override;
-  OwnExpiries& own_expiries() { return *own_expiries_; }
+  OwnExpiries& own_expiries() { return own_expiries_; }
 
   // Stops adding commands to the stream of this leader, so that a failover can compare the stream's
   // end with a replica's offset. Must be followed by become_replica() or release_stream().
@@ -152,11 +153,11 @@ class Replication final : public StreamPosition, public OwnChanges {
   std::atomic<uint64_t> demotions_{0};
   ClusterPlace cluster_place_;
   StreamIds ids_;
-  const std::unique_ptr<Backlog> backlog_;
+  Backlog backlog_;
   // The mutex of the StreamFeed guards the role, and the changes of a replica's offset and
   // database.
   const std::unique_ptr<StreamFeed> feed_;
-  const std::unique_ptr<OwnExpiries> own_expiries_;
+  OwnExpiries own_expiries_;
 };
 
 }  // namespace server
