@@ -101,6 +101,32 @@ json::value or_null(const auto& number) {
   return number ? json::value(*number) : json::value(nullptr);
 }
 
+json::object failovers_json(const NodeFacts& facts) {
+  json::object counts;
+  for (size_t i = 0; i < kFailoverCauses.size(); ++i) {
+    counts[kFailoverCauses[i]] = facts.failovers[i];
+  }
+  return counts;
+}
+
+json::object node_json(const MemberLine& line, const MemberLine& leader) {
+  json::object node{{"id", line.node->id},
+                    {"address", address_of(*line.node)},
+                    {"role", line.leads ? "leader" : "replica"},
+                    {"alive", line.alive},
+                    {"in_sync", line.in_sync},
+                    {"state", state_of(line)}};
+  const NodeFacts* const facts = line.facts;
+  node["offset"] = facts == nullptr ? json::value(nullptr) : json::value(facts->offset);
+  node["lag"] = or_null(lag_of(line, leader));
+  node["keys"] = facts == nullptr ? json::value(nullptr) : json::value(facts->keys);
+  if (facts == nullptr) return node;
+  node["version"] = facts->version;
+  node["failovers"] = failovers_json(*facts);
+  node["permit_lapses"] = facts->permit_lapses;
+  return node;
+}
+
 }  // namespace
 
 bool ClusterStatus::is_whole() const {
@@ -138,36 +164,6 @@ std::string status_table(const ClusterStatus& status) {
   if (!status.is_whole()) text += "\nA shard has no live leader: its slots are not served.\n";
   return text;
 }
-
-namespace {
-
-json::object failovers_json(const NodeFacts& facts) {
-  json::object counts;
-  for (size_t i = 0; i < kFailoverCauses.size(); ++i) {
-    counts[kFailoverCauses[i]] = facts.failovers[i];
-  }
-  return counts;
-}
-
-json::object node_json(const MemberLine& line, const MemberLine& leader) {
-  json::object node{{"id", line.node->id},
-                    {"address", address_of(*line.node)},
-                    {"role", line.leads ? "leader" : "replica"},
-                    {"alive", line.alive},
-                    {"in_sync", line.in_sync},
-                    {"state", state_of(line)}};
-  const NodeFacts* const facts = line.facts;
-  node["offset"] = facts == nullptr ? json::value(nullptr) : json::value(facts->offset);
-  node["lag"] = or_null(lag_of(line, leader));
-  node["keys"] = facts == nullptr ? json::value(nullptr) : json::value(facts->keys);
-  if (facts == nullptr) return node;
-  node["version"] = facts->version;
-  node["failovers"] = failovers_json(*facts);
-  node["permit_lapses"] = facts->permit_lapses;
-  return node;
-}
-
-}  // namespace
 
 std::string status_json(const ClusterStatus& status) {
   json::array shards;

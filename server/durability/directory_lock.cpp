@@ -23,15 +23,6 @@ std::string shown(const std::string& directory) {
   return std::filesystem::canonical(directory, ignored);
 }
 
-// Opens the lock file, without locking it.
-core::Result<int> open_in(const std::string& directory) {
-  const std::string path = fmt::format("{}/{}", directory, kFileName);
-  auto file = persistence::open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
-  if (file) return file->release();
-  return core::Error{fmt::format("Can't lock the data directory '{}': {}", shown(directory),
-                                 core::without_code(file.error().message))};
-}
-
 bool try_lock(int descriptor) {
   return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
 }
@@ -47,17 +38,22 @@ bool try_lock_for(std::chrono::milliseconds patience, int descriptor) {
   return true;
 }
 
-core::Result<int> lock_in(const std::string& directory, std::chrono::milliseconds patience) {
-  const auto descriptor = open_in(directory);
-  if (!descriptor || try_lock(*descriptor)) return descriptor;
+core::Result<persistence::Descriptor> lock_in(const std::string& directory,
+                                              std::chrono::milliseconds patience) {
+  auto file = persistence::open_file(fmt::format("{}/{}", directory, kFileName),
+                                     O_RDWR | O_CREAT | O_NOFOLLOW);
+  if (!file) {
+    return core::Error{fmt::format("Can't lock the data directory '{}': {}", shown(directory),
+                                   core::without_code(file.error().message))};
+  }
+  if (try_lock(file->get())) return file;
   if (patience.count() > 0) {
     log_notice(
         "The data directory '{}' is in use: waiting up to {} ms, in case a killed server's child "
         "still holds it",
         shown(directory), patience.count());
-    if (try_lock_for(patience, *descriptor)) return descriptor;
+    if (try_lock_for(patience, file->get())) return file;
   }
-  ::close(*descriptor);
   return core::Error{fmt::format(
       "Another server uses the data directory '{}': give each its own by the option dir",
       shown(directory))};
@@ -70,9 +66,9 @@ DirectoryLock::~DirectoryLock() {
 }
 
 core::Result<> DirectoryLock::take(std::chrono::milliseconds patience) {
-  const auto descriptor = lock_in(".", patience);
-  if (!descriptor) return descriptor.error();
-  descriptor_ = *descriptor;
+  auto file = lock_in(".", patience);
+  if (!file) return file.error();
+  descriptor_ = file->release();
   return {};
 }
 
@@ -81,14 +77,12 @@ core::Result<> DirectoryLock::move_to(const std::string& directory) {
   if (std::filesystem::equivalent(directory, ".", error)) return {};
   // If the directory is locked, the function does not retry, because clients of this server wait
   // during the call.
-  const auto descriptor = lock_in(directory, std::chrono::milliseconds::zero());
-  if (!descriptor) return descriptor.error();
+  auto file = lock_in(directory, std::chrono::milliseconds::zero());
+  if (!file) return file.error();
   if (::chdir(directory.c_str()) != 0) {
-    const int error_number = errno;
-    ::close(*descriptor);
-    return core::Error{"Changing directory: " + std::generic_category().message(error_number)};
+    return core::Error{"Changing directory: " + std::generic_category().message(errno)};
   }
-  ::close(descriptor_.exchange(*descriptor));
+  ::close(descriptor_.exchange(file->release()));
   return {};
 }
 

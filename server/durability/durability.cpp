@@ -40,10 +40,8 @@ SaveMachine machine_of(const DurabilityParts& parts, const DirectoryLock& lock) 
 
 // Owns the parts of Durability, in the order of their construction.
 struct Durability::Members {
-  explicit Members(const Parts& parts)
-      : config(parts.config),
-        lock_patience(parts.lock_patience),
-        journal(parts.journal),
+  explicit Members(const Parts& all_parts)
+      : parts(all_parts),
         writer(parts),
         append_log(parts.config, parts.clock, parts.journal, parts.files, parts.state.availability,
                    parts.log_listener),
@@ -52,9 +50,7 @@ struct Durability::Members {
         loader(parts, writer, append_log, saves),
         replacer(parts, writer, log_switch, loader, saves, parts.commands) {}
 
-  Config& config;
-  const std::chrono::milliseconds lock_patience;
-  persistence::Journal& journal;
+  const Parts parts;
   DirectoryLock directory_lock;
   DataWriter writer;
   AppendLog append_log;
@@ -94,7 +90,7 @@ const persistence::AofWriter& Durability::log_writer() const {
 }
 
 uint64_t Durability::log_end() const {
-  return members_->journal.end_offset();
+  return members_->parts.journal.end_offset();
 }
 
 std::optional<uint64_t> Durability::log_synced_offset() const {
@@ -114,9 +110,10 @@ core::Result<> Durability::replace_data(const Replacement& replacement) {
 
 core::Result<> Durability::prepare() {
   Members& members = *members_;
-  if (auto locked = members.directory_lock.take(members.lock_patience); !locked) return locked;
+  if (auto locked = members.directory_lock.take(members.parts.lock_patience); !locked)
+    return locked;
   availability.begin(Availability::kLoading);
-  Config& config = members.config;
+  Config& config = members.parts.config;
   config.on_change(OptionId::kAppendOnly, [&members, &config]() -> core::Result<> {
     members.log_switch.want(config.flag(OptionId::kAppendOnly));
     return {};

@@ -2,9 +2,8 @@
 #include "server/durability/loading/data_replacer.h"
 
 #include <chrono>
-#include <condition_variable>
+#include <future>
 #include <memory>
-#include <mutex>
 
 #include "core/keyspace/keyspace.h"
 #include "persistence/files/file_system.h"
@@ -53,19 +52,10 @@ core::Result<> DataReplacer::replace(const Replacement& replacement) {
 bool DataReplacer::await_commands(const std::function<void()>& on_piece) {
   if (commands_ == nullptr) return true;
   constexpr std::chrono::milliseconds kPieceTime{100};
-  struct Ended {
-    std::mutex mutex;
-    std::condition_variable condition;
-    bool value = false;
-  };
-  const auto ended = std::make_shared<Ended>();
-  commands_->drain([ended] {
-    const std::scoped_lock lock(ended->mutex);
-    ended->value = true;
-    ended->condition.notify_one();
-  });
-  std::unique_lock lock(ended->mutex);
-  while (!ended->condition.wait_for(lock, kPieceTime, [&] { return ended->value; })) {
+  const auto ended = std::make_shared<std::promise<void>>();
+  const std::future<void> end = ended->get_future();
+  commands_->drain([ended] { ended->set_value(); });
+  while (end.wait_for(kPieceTime) != std::future_status::ready) {
     // The wait is given up when the server shuts down. The thread that shuts the server down may
     // wait for this thread, so a longer wait could be a deadlock.
     if (saves_.slot.refuses_children() || loader_.is_cancelled()) return false;

@@ -131,10 +131,7 @@ std::optional<SaveEnd> SaveSlot::take_ended() {
 
 SaveProgress SaveSlot::progress() const {
   const std::scoped_lock lock(mutex_);
-  return child_ == nullptr ? SaveProgress{} : progress_of_child();
-}
-
-SaveProgress SaveSlot::progress_of_child() const {
+  if (child_ == nullptr) return {};
   return {parts_.clock.monotonic_us() - child_->started_us(), child_->figures().written_bytes,
           bytes_at_fork_, child_->figures().written_keys, keys_at_fork_};
 }

@@ -85,9 +85,6 @@ class SaveSlot {
   uint64_t fork_count() const { return fork_count_; }
 
  private:
-  // Returns the progress of the running child. REQUIRES: the caller holds mutex_, and a child runs.
-  SaveProgress progress_of_child() const;
-
   const DataParts parts_;
   AppendLog& log_;
   const std::unique_ptr<const SaveMachine> machine_;

@@ -40,43 +40,31 @@ SnapshotForm Replicas::form_for(const Replica& replica, const Policy& policy) {
   return is_marked ? SnapshotForm::kMarked : SnapshotForm::kFile;
 }
 
-// Returns the time until a snapshot for the replica starts. A snapshot in a file starts without
-// delay. A diskless snapshot waits for more replicas, because no replica can join it after its
-// start. A member of this server's shard does not wait, so that a rolling restart of the cluster is
-// faster.
-int64_t Replicas::wait_us(const Replica& replica, const Policy& policy, int64_t now_us) {
+// Returns whether a snapshot for the replica may start. A snapshot in a file starts without delay.
+// A diskless snapshot waits for more replicas, because no replica can join it after its start. A
+// member of this server's shard does not wait, so that a rolling restart of the cluster is faster.
+bool Replicas::has_waited(const Replica& replica, const Policy& policy, int64_t now_us) {
   const bool is_of_own_shard = !replica.traits.node_id.empty();
-  if (!policy.is_diskless || !replica.traits.takes_eof_mark || is_of_own_shard) return 0;
-  return std::max<int64_t>(0, replica.since_us + policy.delay_s * core::kSecondUs - now_us);
-}
-
-std::optional<int64_t> Replicas::due_in_us(const Policy& policy, int64_t now_us) const {
-  std::optional<int64_t> least;
-  int64_t count = 0;
-  for (const auto& [id, replica] : replicas_) {
-    if (replica.state != State::kWaits) continue;
-    ++count;
-    const int64_t wait = wait_us(replica, policy, now_us);
-    least = std::min(least.value_or(wait), wait);
-  }
-  if (policy.count_max > 0 && count >= policy.count_max) return 0;
-  return least;
+  return !policy.is_diskless || !replica.traits.takes_eof_mark || is_of_own_shard ||
+         now_us >= replica.since_us + policy.delay_s * core::kSecondUs;
 }
 
 std::optional<Replicas::Batch> Replicas::due(const Policy& policy, int64_t now_us) const {
-  const auto wait = due_in_us(policy, now_us);
-  if (!wait || *wait > 0) return std::nullopt;
   // The replica that has waited longest determines the form of the next snapshot: a file or a
   // diskless transfer.
   const Replica* first = nullptr;
+  int64_t count = 0;
+  bool is_due = false;
   for (const auto& [id, replica] : replicas_) {
     if (replica.state != State::kWaits) continue;
+    ++count;
+    const bool has_waited_enough = has_waited(replica, policy, now_us);
+    is_due = is_due || has_waited_enough;
     const bool is_first = first == nullptr || replica.since_us < first->since_us;
-    if (is_first && (policy.count_max > 0 || wait_us(replica, policy, now_us) == 0)) {
-      first = &replica;
-    }
+    if (is_first && (policy.count_max > 0 || has_waited_enough)) first = &replica;
   }
-  if (first == nullptr) return std::nullopt;
+  const bool are_enough = policy.count_max > 0 && count >= policy.count_max;
+  if (first == nullptr || (!is_due && !are_enough)) return std::nullopt;
   Batch batch{{}, form_for(*first, policy), !first->traits.wants_no_keys, false};
   for (const auto& [id, replica] : replicas_) {
     if (replica.state == State::kWaits && form_for(replica, policy) == batch.form &&

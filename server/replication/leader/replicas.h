@@ -83,8 +83,6 @@ class Replicas {
 
   // Returns the snapshot to start now, or nullopt if none is due.
   std::optional<Batch> due(const Policy& policy, int64_t now_us) const;
-  // Returns the time after which due() can return a snapshot, or nullopt if no replica waits.
-  std::optional<int64_t> due_in_us(const Policy& policy, int64_t now_us) const;
   void begin(const Batch& batch, int64_t now_us);
   // Called when the child process has written the whole snapshot. Returns the replicas of the batch
   // that are still connected.
@@ -107,7 +105,7 @@ class Replicas {
 
  private:
   static SnapshotForm form_for(const Replica& replica, const Policy& policy);
-  static int64_t wait_us(const Replica& replica, const Policy& policy, int64_t now_us);
+  static bool has_waited(const Replica& replica, const Policy& policy, int64_t now_us);
 
   std::map<Id, Replica> replicas_;
 };
