@@ -15,10 +15,10 @@
 #include "server/cluster/election/member.h"
 #include "server/cluster/election/succession.h"
 #include "server/cluster/permit_clock.h"
+#include "server/cluster/view.h"
 #include "server/cluster_node/announced.h"
 #include "server/cluster_node/member_start.h"
 #include "server/cluster_node/node_figures.h"
-#include "server/cluster_node/node_view.h"
 #include "server/replication/stream/ids.h"
 
 namespace server::cluster {
@@ -27,16 +27,23 @@ namespace {
 constexpr int64_t kTicksPerQuestion = 20;
 
 Service service_of(MemberService service) {
-  switch (service) {
-    case MemberService::kServes:
-      return Service::kUp;
-    case MemberService::kWaits:
-      return Service::kHeld;
-    case MemberService::kNone:
-    case MemberService::kDown:
-      break;
+  if (service == MemberService::kServes) return Service::kUp;
+  return service == MemberService::kWaits ? Service::kHeld : Service::kDown;
+}
+
+// Returns the view of the cluster that the node publishes, from cluster.json and the list of live
+// nodes.
+std::shared_ptr<const View> view_of(const NodeFile& file, const std::optional<IdSet>& alive,
+                                    TopologyFault fault) {
+  if (file.topology.revision == 0) return std::make_shared<View>(file.id);
+  std::vector<std::string> ids;
+  if (alive) {
+    ids.assign(alive->begin(), alive->end());
+  } else {
+    // Until etcd has answered, every node of the topology counts as alive.
+    for (const Node& node : file.topology.topology.nodes) ids.push_back(node.id);
   }
-  return Service::kDown;
+  return std::make_shared<View>(file.id, file.topology, std::move(ids), fault);
 }
 
 ReplicationFacts facts_of(NodeHost& host, const Member& member, const Presence& presence) {
@@ -441,10 +448,6 @@ void ClusterNode::carry_out(const AskOffset& action) {
            });
 }
 
-void ClusterNode::carry_out(const ReadLiveNodes& /*action*/) {
-  feed_->check();
-}
-
 void ClusterNode::carry_out(const ReportResigned& action) {
   ask_peer(
       action.peer, {"CLUSTERX", "RESIGNED", action.shard, std::to_string(action.epoch)},
@@ -469,10 +472,6 @@ void ClusterNode::carry_out(const HoldWrites& /*action*/) {
   parts_.host.hold_writes([this](uint64_t offset) {
     post([offset](Member& member, int64_t now_us) { member.writes_held(now_us, offset); });
   });
-}
-
-void ClusterNode::carry_out(const ReleaseWrites& /*action*/) {
-  due_.release = true;
 }
 
 void ClusterNode::carry_out(const Promote& action) {

@@ -118,11 +118,11 @@ class ClusterNode final : public MemberQueue {
   void carry_out(const ChangeTopology& action);
   void carry_out(const AskPromise& action);
   void carry_out(const AskOffset& action);
-  void carry_out(const ReadLiveNodes& action);
+  void carry_out(const ReadLiveNodes& /*action*/) { feed_->check(); }
   void carry_out(const ReportResigned& action);
   void carry_out(const KeepEpoch& action);
   void carry_out(const HoldWrites& action);
-  void carry_out(const ReleaseWrites& action);
+  void carry_out(const ReleaseWrites& /*action*/) { due_.release = true; }
   void carry_out(const Promote& action);
   void carry_out(const Follow& action);
   // Calls Peers::call() for the node with this id. If the topology has no such node, the handler

@@ -267,24 +267,20 @@ void ReplicaController::drive_failover() {
   if (failover_.state() != Failover::State::kAwaitsSync) return;
   // The stripe locks prevent deletions of expired keys from being added to the stream.
   // hold_stream() prevents the leader's thread from adding GETACK or PING.
-  const auto stripes =
-      keyspace_.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kShared);
+  const auto stripes = keyspace_.lock(kAllStripes, LockMode::kShared);
   replication.hold_stream();
   const auto decision =
       failover_.decide(replication.offset(), candidates_of(leader_), parts_.clock.monotonic_us());
-  switch (decision.kind) {
-    case Failover::Decision::Kind::kWait:
-      return replication.release_stream();
-    case Failover::Decision::Kind::kGiveUp:
-      replication.release_stream();
-      log_warning("FAILOVER: no replica had everything before the timeout");
-      return end_failover();
-    case Failover::Decision::Kind::kHandOver:
-      log_notice("FAILOVER: the role goes to {}:{}", decision.target.host, decision.target.port);
-      failover_.hand_over();
-      replication.become_replica();
-      return change_target(Target{decision.target.host, decision.target.port, true});
+  if (decision.kind != Failover::Decision::Kind::kHandOver) {
+    replication.release_stream();
+    if (decision.kind == Failover::Decision::Kind::kWait) return;
+    log_warning("FAILOVER: no replica had everything before the timeout");
+    return end_failover();
   }
+  log_notice("FAILOVER: the role goes to {}:{}", decision.target.host, decision.target.port);
+  failover_.hand_over();
+  replication.become_replica();
+  change_target(Target{decision.target.host, decision.target.port, true});
 }
 
 void ReplicaController::finish_failover(uint64_t generation) {

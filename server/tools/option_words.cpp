@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
+
 #include "server/base/config/buffer_limits.h"
 #include "server/base/config/option_table.h"
 #include "server/base/config/special_values.h"
@@ -12,14 +14,9 @@
 namespace server {
 namespace {
 
-struct ParserWords {
-  ValueParser parser;
-  std::string_view words;
-};
-
 // The descriptions of values that an option's own parser accepts. If a description is empty, the
 // page shows the minimum and maximum from the option's table row.
-constexpr ParserWords kParsers[] = {
+constexpr std::pair<ValueParser, std::string_view> kParsers[] = {
     {parse_bind, "at most 16 addresses"},
     {parse_directory, "a directory that exists"},
     {parse_hz, "1 to 500; others become the nearest of these"},
@@ -74,8 +71,8 @@ std::string default_words(const Option& option) {
 }
 
 std::string range_words(const Option& option) {
-  for (const ParserWords& row : kParsers) {
-    if (row.parser == option.parser && !row.words.empty()) return std::string(row.words);
+  for (const auto& [parser, words] : kParsers) {
+    if (parser == option.parser && !words.empty()) return std::string(words);
   }
   switch (option.kind) {
     case OptionKind::kInteger:

@@ -134,22 +134,18 @@ void Member::topology_checked(int64_t now_us, uint64_t known_revision, ReadOutco
 }
 
 bool Member::is_sound(uint64_t known_revision, ReadOutcome outcome, const TopologyVersion& newer) {
-  switch (outcome) {
-    case ReadOutcome::kUnknown:
-      return false;
-    case ReadOutcome::kAbsent:
-      // No topology was known when the read was sent. The known topology may have been written
-      // after the read. So the answer does not prove that the topology is absent now.
-      if (known_revision == 0) return false;
-      state_.calls.absent();
-      state_.fault = TopologyFault::kAbsent;
-      return false;
-    case ReadOutcome::kInvalid:
-      state_.fault = TopologyFault::kInvalid;
-      return false;
-    case ReadOutcome::kUnchanged:
-    case ReadOutcome::kChanged:
-      break;
+  if (outcome == ReadOutcome::kUnknown) return false;
+  if (outcome == ReadOutcome::kAbsent) {
+    // No topology was known when the read was sent. The known topology may have been written after
+    // the read. So the answer does not prove that the topology is absent now.
+    if (known_revision == 0) return false;
+    state_.calls.absent();
+    state_.fault = TopologyFault::kAbsent;
+    return false;
+  }
+  if (outcome == ReadOutcome::kInvalid) {
+    state_.fault = TopologyFault::kInvalid;
+    return false;
   }
   // The answer to a slow read may show a topology that was superseded before the answer arrived.
   const bool is_late =
@@ -186,17 +182,13 @@ void Member::topology_changed(int64_t now_us, uint64_t call, ChangeOutcome outco
                               uint64_t revision) {
   const auto change = state_.calls.answered(call);
   if (!change) return;
-  switch (outcome) {
-    case ChangeOutcome::kCommitted:
-      adopt(now_us, {change->topology, revision}, Writer::kSelf);
-      break;
-    case ChangeOutcome::kRefused:
-      state_.calls.refused();
-      replica_->refused(now_us);
-      break;
-    case ChangeOutcome::kUnknown:
-      state_.calls.unknown(now_us);
-      break;
+  if (outcome == ChangeOutcome::kCommitted) {
+    adopt(now_us, {change->topology, revision}, Writer::kSelf);
+  } else if (outcome == ChangeOutcome::kRefused) {
+    state_.calls.refused();
+    replica_->refused(now_us);
+  } else {
+    state_.calls.unknown(now_us);
   }
   step(now_us);
 }

@@ -22,17 +22,10 @@ struct Pauses {
 // Rejected data will be rejected again until an administrator changes an option of this server, or
 // a client changes the data.
 Pauses pauses_after(LinkFailures::Kind kind) {
-  switch (kind) {
-    case LinkFailures::Kind::kUnusable:
-      return {20, 10'000, 0};
-    case LinkFailures::Kind::kInVain:
-      return {20, 10'000, 10 * core::kSecondUs};
-    case LinkFailures::Kind::kRefused:
-      return {1000, 300'000, 300 * core::kSecondUs};
-    case LinkFailures::Kind::kNoLink:
-    case LinkFailures::Kind::kCut:
-      break;
-  }
+  using Kind = LinkFailures::Kind;
+  if (kind == Kind::kUnusable) return {20, 10'000, 0};
+  if (kind == Kind::kInVain) return {20, 10'000, 10 * core::kSecondUs};
+  if (kind == Kind::kRefused) return {1000, 300'000, 300 * core::kSecondUs};
   return {20, 1000, 0};
 }
 
