@@ -16,13 +16,13 @@ std::string slots_checksum(const Topology& topology) {
 }
 
 core::Result<> SlotRecord::check(const Topology& seen, const TopologyVersion& known) const {
-  const std::string checksum = slots_checksum(seen);
-  if (checksum == checksum_) return {};
+  const std::string present = slots_checksum(seen);
+  if (present == checksum) return {};
   const bool is_first = known.revision == 0;
-  if (is_first ? checksum_.empty() : checksum == slots_checksum(known.topology)) return {};
+  if (is_first ? checksum.empty() : present == slots_checksum(known.topology)) return {};
   return core::Error{fmt::format(
       "ERR topology: its slots changed without a record of a move (checksum {}, recorded is {})",
-      checksum, checksum_.empty() ? "none" : checksum_)};
+      present, checksum.empty() ? "none" : checksum)};
 }
 
 }  // namespace server::cluster

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include "core/result.h"
 #include "server/cluster/topology.h"
@@ -21,18 +20,13 @@ namespace server::cluster {
 // Returns a checksum of the names of the shards and their slots, as 16 hexadecimal digits.
 std::string slots_checksum(const Topology& topology);
 
-class SlotRecord {
- public:
-  // `checksum` is the value of the key `slots`; empty if there is none, as in clusters of older
-  // versions.
-  explicit SlotRecord(std::string checksum = "") : checksum_(std::move(checksum)) {}
+struct SlotRecord {
+  // The value of the key `slots`; empty if there is none, as in clusters of older versions.
+  std::string checksum = {};
 
   // Checks a topology from etcd. `known` is the last accepted topology, with revision 0 for none.
   // Errors: the slots differ from the known ones, and their checksum is not the recorded one.
   core::Result<> check(const Topology& seen, const TopologyVersion& known) const;
-
- private:
-  std::string checksum_;
 };
 
 }  // namespace server::cluster

@@ -68,7 +68,7 @@ core::Result<Topology> EtcdFeed::accept(const EtcdKeyValue& stored) const {
 }
 
 void EtcdFeed::take_record(const EtcdKeyValue* stored) {
-  record_ = SlotRecord(stored == nullptr ? "" : stored->value);
+  record_.checksum = stored == nullptr ? "" : stored->value;
 }
 
 void EtcdFeed::read() {

@@ -85,7 +85,7 @@ core::Result<ClusterTool::Seen> ClusterTool::read() {
     auto topology = parse_topology(kv->value);
     if (!topology) return topology.error();
     const EtcdKeyValue* const record = result.reply.responses[2].find(keys_.slots);
-    seen.record = SlotRecord(record == nullptr ? "" : record->value);
+    seen.record.checksum = record == nullptr ? "" : record->value;
     seen.version = TopologyVersion{*std::move(topology), kv->mod_revision};
   }
   return seen;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/keyspace/slot.h"
 #include "core/printable.h"
 #include "server/base/config/host.h"
 

@@ -43,6 +43,6 @@ struct Recovery {
 // missing from `kept` has a newer topology.
 core::Result<Recovery> plan_recovery(const std::optional<TopologyVersion>& stored,
                                      uint64_t store_revision, const std::vector<KeptFile>& kept,
-                                     const SlotRecord& record = SlotRecord());
+                                     const SlotRecord& record = {});
 
 }  // namespace server::cluster

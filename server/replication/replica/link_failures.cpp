@@ -75,11 +75,6 @@ uint64_t LinkFailures::record_progress(int64_t now_us) {
   return std::exchange(failures_, 0);
 }
 
-void LinkFailures::reset_pause() {
-  const std::scoped_lock lock(mutex_);
-  pause_ms_ = 0;
-}
-
 void LinkFailures::forget() {
   const std::scoped_lock lock(mutex_);
   cause_.clear();
@@ -87,21 +82,6 @@ void LinkFailures::forget() {
   failures_ = 0;
   unlogged_ = 0;
   pause_ms_ = 0;
-}
-
-int64_t LinkFailures::pause_ms() const {
-  const std::scoped_lock lock(mutex_);
-  return pause_ms_;
-}
-
-std::string LinkFailures::cause() const {
-  const std::scoped_lock lock(mutex_);
-  return cause_;
-}
-
-bool LinkFailures::is_repeating() const {
-  const std::scoped_lock lock(mutex_);
-  return failures_ > 1;
 }
 
 }  // namespace server

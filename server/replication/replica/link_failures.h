@@ -44,18 +44,30 @@ class LinkFailures {
   uint64_t record_progress(int64_t now_us);
   // Called after a change that may repair the link. Resets the pause, so that the next attempts
   // follow soon.
-  void reset_pause();
+  void reset_pause() {
+    const std::scoped_lock lock(mutex_);
+    pause_ms_ = 0;
+  }
   // Called when this server follows another leader, or becomes a leader. Forgets all failures.
   void forget();
 
   // Returns the pause between the last failure and the next attempt.
-  int64_t pause_ms() const;
+  int64_t pause_ms() const {
+    const std::scoped_lock lock(mutex_);
+    return pause_ms_;
+  }
   // Returns the cause of the last failure; empty if the link never failed, or has worked after the
   // last failure.
-  std::string cause() const;
+  std::string cause() const {
+    const std::scoped_lock lock(mutex_);
+    return cause_;
+  }
   // Returns whether several attempts to connect in a row made no progress. If so, the caller logs
   // only the line that record_end() returns for each attempt.
-  bool is_repeating() const;
+  bool is_repeating() const {
+    const std::scoped_lock lock(mutex_);
+    return failures_ > 1;
+  }
 
  private:
   mutable std::mutex mutex_;  // this mutex guards the members below

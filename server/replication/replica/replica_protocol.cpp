@@ -37,12 +37,6 @@ ReplicaProtocol::Event ReplicaProtocol::fail(std::string_view reason) {
   return Event::kFailed;
 }
 
-void ReplicaProtocol::end() {
-  if (phase_ == Phase::kFailed) return;
-  failure_ = "the leader closed the connection";
-  phase_ = Phase::kFailed;
-}
-
 void ReplicaProtocol::receive(std::string_view bytes, int64_t now_us) {
   if (phase_ == Phase::kFailed) return;
   last_received_us_ = now_us;

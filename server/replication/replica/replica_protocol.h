@@ -69,8 +69,6 @@ class ReplicaProtocol {
   // Returns the next event in the received bytes. A returned unit (a command or a transaction)
   // counts as applied at the next call.
   Event next();
-  // Called when the peer has closed the connection.
-  void end();
   // Sends an acknowledgement once a second. Fails the link if nothing is received for too long.
   void tick(int64_t now_us);
   // Called when the snapshot is loaded. The stream continues after it.
@@ -95,7 +93,6 @@ class ReplicaProtocol {
   const StreamSplitter& unit() const { return splitter_; }
   // Returns whether the unit is PING or REPLCONF, which maintain the link and change no key.
   bool is_unit_of_link() const { return is_unit_of_link_; }
-  int64_t last_received_us() const { return last_received_us_; }
   const std::string& failure() const { return failure_; }
   // Returns whether the stream contains a command or a transaction that this server can never
   // apply.

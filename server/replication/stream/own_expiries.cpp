@@ -18,16 +18,6 @@ void OwnExpiries::record(unsigned database, std::string_view key) {
   if (keys_.size() < kKeysMax) keys_.emplace(database, key);
 }
 
-void OwnExpiries::clear() {
-  const std::scoped_lock lock(mutex_);
-  keys_.clear();
-}
-
-size_t OwnExpiries::size() const {
-  const std::scoped_lock lock(mutex_);
-  return keys_.size();
-}
-
 bool OwnExpiries::tick(core::keyspace::Keyspace& keyspace, int64_t now_ms) {
   std::vector<Key> round;
   bool is_at_end = false;

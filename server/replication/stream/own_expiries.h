@@ -30,11 +30,17 @@ class OwnExpiries {
   // Called when a client has changed the key.
   void record(unsigned database, std::string_view key);
   // Forgets all keys. Called when this server's role has changed, or all data were replaced.
-  void clear();
+  void clear() {
+    const std::scoped_lock lock(mutex_);
+    keys_.clear();
+  }
   // Checks some of the recorded keys. Deletes expired keys, and stops recording keys without an
   // expiry. Returns whether a pass over all recorded keys is complete.
   bool tick(core::keyspace::Keyspace& keyspace, int64_t now_ms);
-  size_t size() const;
+  size_t size() const {
+    const std::scoped_lock lock(mutex_);
+    return keys_.size();
+  }
 
  private:
   using Key = std::pair<unsigned, std::string>;  // database and name of a key

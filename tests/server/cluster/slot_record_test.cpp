@@ -27,23 +27,23 @@ TEST(SlotRecordTest, ChecksumCoversShardsAndSlotsOnly) {
 }
 
 TEST(SlotRecordTest, ChangedSlotsNeedARecord) {
-  EXPECT_TRUE(SlotRecord(slots_checksum(moved_slots())).check(moved_slots(), kKnown));
+  EXPECT_TRUE(SlotRecord{slots_checksum(moved_slots())}.check(moved_slots(), kKnown));
   for (const std::string& record : {std::string(), slots_checksum(sample_topology())}) {
-    const auto checked = SlotRecord(record).check(moved_slots(), kKnown);
+    const auto checked = SlotRecord{record}.check(moved_slots(), kKnown);
     ASSERT_FALSE(checked);
     EXPECT_NE(checked.error().message.find("without a record of a move"), std::string::npos);
   }
 }
 
 TEST(SlotRecordTest, KnownSlotsNeedNoRecord) {
-  EXPECT_TRUE(SlotRecord().check(sample_topology(), kKnown));
-  EXPECT_TRUE(SlotRecord("another").check(sample_topology(), kKnown));
+  EXPECT_TRUE(SlotRecord{}.check(sample_topology(), kKnown));
+  EXPECT_TRUE(SlotRecord{"another"}.check(sample_topology(), kKnown));
 }
 
 TEST(SlotRecordTest, FirstTopologyMustMatchAnExistingRecord) {
-  EXPECT_TRUE(SlotRecord().check(sample_topology(), {})) << "a cluster of an older version";
-  EXPECT_TRUE(SlotRecord(slots_checksum(sample_topology())).check(sample_topology(), {}));
-  EXPECT_FALSE(SlotRecord(slots_checksum(moved_slots())).check(sample_topology(), {}));
+  EXPECT_TRUE(SlotRecord{}.check(sample_topology(), {})) << "a cluster of an older version";
+  EXPECT_TRUE(SlotRecord{slots_checksum(sample_topology())}.check(sample_topology(), {}));
+  EXPECT_FALSE(SlotRecord{slots_checksum(moved_slots())}.check(sample_topology(), {}));
 }
 
 }  // namespace

@@ -409,14 +409,6 @@ TEST(ReplicaProtocolTest, AUnitThatIsTooBigNeedsAFullSync) {
   EXPECT_TRUE(replica.link.needs_full_sync());
 }
 
-TEST(ReplicaProtocolTest, AClosedConnectionIsAFailure) {
-  TestReplica replica(request());
-  replica.receive(kGreeting);
-  replica.link.end();
-  replica.run();
-  EXPECT_EQ(replica.events, "failed;");
-}
-
 TEST(ReplicaProtocolTest, AnEmptySnapshotEndsAtOnce) {
   TestReplica replica(request());
   replica.receive(kGreeting + "+FULLRESYNC " + kId + " 1\r\n$0\r\n");
