@@ -44,6 +44,12 @@ inline std::string_view without_code(std::string_view message) {
 template <class T = void>
 using Result = boost::system::result<T, Error>;
 
+template <class T>
+Result<> without_value(const Result<T>& result) {
+  if (!result) return result.error();
+  return {};
+}
+
 // Throws std::logic_error. Called when value() is called on a failed Result, which is a programming
 // error.
 [[noreturn]] inline void throw_exception_from_error(const Error& error,

@@ -67,7 +67,7 @@ core::Result<Done> run(ClusterTool& tool, const ToolCall& call) {
   if (call.command == "failover") return tool.fail_over(call.shard, call.to, call.force);
   const auto status = tool.status();
   if (!status) return status.error();
-  return call.as_json ? status_json(*status) : status_table(*status);
+  return Done{call.as_json ? status_json(*status) : status_table(*status)};
 }
 
 }  // namespace
@@ -93,6 +93,6 @@ int main(int argc, char** argv) {
   if (!tool) return fail(tool.error());
   const auto done = run(**tool, call);
   if (!done) return fail(done.error());
-  fmt::print("{}", *done);
+  fmt::print("{}", done->text);
   return EXIT_SUCCESS;
 }

@@ -47,13 +47,8 @@ constexpr size_t kHostBytesMax = 253;  // the longest host name by RFC 1035
 
 }  // namespace
 
-std::string EtcdEndpoint::authority() const {
-  const bool is_v6 = host.find(':') != std::string::npos;
-  return is_v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
-}
-
 std::string EtcdEndpoint::url() const {
-  return fmt::format("{}://{}", tls ? "https" : "http", authority());
+  return fmt::format("{}://{}", tls ? "https" : "http", host_and_port(host, port));
 }
 
 core::Result<EtcdEndpoint> parse_etcd_endpoint(std::string_view url) {
@@ -376,6 +371,7 @@ asio::awaitable<EtcdError> EtcdCalls::send(LinkPointer link, std::string_view pa
                                            std::string_view body) {
   const std::string authorization =
       token_.empty() ? "" : fmt::format("Authorization: {}\r\n", token_);
+  const EtcdEndpoint& endpoint = endpoints_[link->member];
   // With Grpc-Metadata-hasleader, an etcd member without a leader reports an error at once and ends
   // its watches.
   const std::string request = fmt::format(
@@ -386,7 +382,7 @@ asio::awaitable<EtcdError> EtcdCalls::send(LinkPointer link, std::string_view pa
       "{}"
       "Content-Length: {}\r\n\r\n"
       "{}",
-      path, endpoints_[link->member].authority(), authorization, body.size(), body);
+      path, host_and_port(endpoint.host, endpoint.port), authorization, body.size(), body);
   const auto [failed, size] = co_await link->write(asio::buffer(request));
   co_return failed ? unreachable(link, "write: " + failed.message()) : EtcdError{};
 }

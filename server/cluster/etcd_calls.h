@@ -38,7 +38,6 @@ struct EtcdEndpoint {
   bool tls = false;
 
   bool operator==(const EtcdEndpoint&) const = default;
-  std::string authority() const;  // returns "host:port", with brackets around an IPv6 address
   std::string url() const;
 };
 

@@ -101,9 +101,8 @@ void Announcer::tick(int64_t now_us, const TopologyVersion& known) {
     return log_warning("Cluster: the address that this node announces is not valid: {}",
                        valid.error().message);
   }
-  EtcdTxn txn;
-  txn.compares = {EtcdCompare::unchanged(keys_.topology, known.revision)};
-  txn.success = {EtcdPut{keys_.topology, topology_json(*changed)}};
+  const EtcdTxn txn{{EtcdCompare::unchanged(keys_.topology, known.revision)},
+                    {EtcdPut{keys_.topology, topology_json(*changed)}}};
   client_.txn(txn, [](const EtcdResult<EtcdTxnReply>& result) {
     if (result.answered() && result.reply.succeeded) {
       log_notice("Cluster: the topology has the address that this node announces");

@@ -15,7 +15,6 @@
 #include "server/cluster/election/member.h"
 #include "server/cluster/election/succession.h"
 #include "server/cluster/permit_clock.h"
-#include "server/cluster/view.h"
 #include "server/cluster_node/announced.h"
 #include "server/cluster_node/member_start.h"
 #include "server/cluster_node/node_figures.h"

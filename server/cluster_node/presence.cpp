@@ -53,10 +53,9 @@ void Presence::ask_lease() {
 }
 
 void Presence::appear() {
-  EtcdTxn txn;
-  txn.compares = {EtcdCompare::absent(settings_.key)};
-  txn.success = {EtcdPut{settings_.key, settings_.value, lease_}};
-  txn.failure = {EtcdRange{settings_.key}};
+  const EtcdTxn txn{{EtcdCompare::absent(settings_.key)},
+                    {EtcdPut{settings_.key, settings_.value, lease_}},
+                    {EtcdRange{settings_.key}}};
   client_.txn(txn, [this](const EtcdResult<EtcdTxnReply>& result) {
     etcd_answers_ = result.answered();
     if (result.answered()) {

@@ -216,9 +216,9 @@ core::Result<Done> ClusterTool::write_first(const core::Result<Topology>& topolo
   if (!topology) return topology.error();
   const auto revision = write(*topology, 0);
   if (!revision) return revision.error();
-  return fmt::format("cluster {} has {} shards and {} nodes{}, revision {}\n", name_,
-                     topology->shards.size(), topology->nodes.size(), ending, *revision) +
-         wait_for_nodes(*topology, *revision);
+  return Done{fmt::format("cluster {} has {} shards and {} nodes{}, revision {}\n", name_,
+                          topology->shards.size(), topology->nodes.size(), ending, *revision) +
+              wait_for_nodes(*topology, *revision)};
 }
 
 core::Result<Done> ClusterTool::create(const std::vector<Address>& addresses, unsigned replicas) {
@@ -240,9 +240,9 @@ core::Result<Done> ClusterTool::add(const Address& address, const std::string& s
   if (!topology) return topology.error();
   const auto revision = write(*topology, seen->version->revision);
   if (!revision) return revision.error();
-  return fmt::format("{} is a replica of shard {} now\n", address.text(),
-                     topology->shard_of(id)->name) +
-         wait_for_nodes(*topology, *revision);
+  return Done{fmt::format("{} is a replica of shard {} now\n", address.text(),
+                          topology->shard_of(id)->name) +
+              wait_for_nodes(*topology, *revision)};
 }
 
 core::Result<Done> ClusterTool::remove(const Address& address) {
@@ -252,8 +252,8 @@ core::Result<Done> ClusterTool::remove(const Address& address) {
   if (!topology) return topology.error();
   const auto revision = write(*topology, seen->version->revision);
   if (!revision) return revision.error();
-  return fmt::format("{} no longer belongs to cluster {}; its server may be stopped\n",
-                     address.text(), name_);
+  return Done{fmt::format("{} no longer belongs to cluster {}; its server may be stopped\n",
+                          address.text(), name_)};
 }
 
 core::Result<Done> ClusterTool::replace(const std::string& shard, const Address& address,
@@ -271,8 +271,9 @@ core::Result<Done> ClusterTool::replace(const std::string& shard, const Address&
   }
   const auto revision = write(*topology, seen->version->revision);
   if (!revision) return revision.error();
-  return fmt::format("{} leads shard {} now, without its former data\n", address.text(), shard) +
-         wait_for_nodes(*topology, *revision);
+  return Done{
+      fmt::format("{} leads shard {} now, without its former data\n", address.text(), shard) +
+      wait_for_nodes(*topology, *revision)};
 }
 
 core::Result<Done> ClusterTool::fail_over(const std::string& shard,
@@ -295,7 +296,8 @@ core::Result<Done> ClusterTool::fail_over(const std::string& shard,
     if (!seen) return seen.error();
     const Shard* now = seen->version->topology.shard(shard);
     if (now != nullptr && now->leader == target->id) {
-      return fmt::format("{} leads shard {} now, epoch {}\n", address.text(), shard, now->epoch);
+      return Done{
+          fmt::format("{} leads shard {} now, epoch {}\n", address.text(), shard, now->epoch)};
     }
     std::this_thread::sleep_for(kPause);
   }
@@ -322,11 +324,11 @@ core::Result<Done> ClusterTool::recover(const std::vector<Address>& addresses, b
   const auto plan =
       plan_recovery(seen->version, seen->store_revision, ask_all(addresses), seen->record);
   if (!plan) return plan.error();
-  if (!plan->topology) return plan->text;
-  if (!writes) return plan->text + "nothing was changed: with --yes it is written\n";
+  if (!plan->topology) return Done{plan->text};
+  if (!writes) return Done{plan->text + "nothing was changed: with --yes it is written\n"};
   const auto revision = write(*plan->topology, seen->version ? seen->version->revision : 0);
   if (!revision) return revision.error();
-  return plan->text + fmt::format("etcd has the topology again, revision {}\n", *revision);
+  return Done{plan->text + fmt::format("etcd has the topology again, revision {}\n", *revision)};
 }
 
 core::Result<Done> ClusterTool::backup(const std::string& directory) {
@@ -347,7 +349,7 @@ core::Result<Done> ClusterTool::backup(const std::string& directory) {
         fetch_snapshot(leader, access_, shard.epoch, fmt::format("{}/{}", directory, saved.file()));
     if (!fetched) return fetched.error();
     saved.snapshot = *std::move(fetched);
-    done +=
+    done.text +=
         fmt::format("shard {}: {} keys, {} bytes, offset {} of {}\n", shard.name,
                     saved.snapshot.keys, saved.snapshot.bytes, saved.snapshot.offset, saved.leader);
     backup.shards.push_back(std::move(saved));

@@ -27,7 +27,10 @@
 
 namespace server::cluster {
 
-using Done = std::string;  // the outcome of a command, as lines of text for the user
+// The outcome of a command, as lines of text for the user.
+struct Done {
+  std::string text;
+};
 
 class ClusterTool {
  public:

@@ -8,7 +8,6 @@
 
 #include "core/keyspace/slot.h"
 #include "core/printable.h"
-#include "server/base/config/host.h"
 
 namespace server::cluster {
 namespace {
@@ -52,11 +51,6 @@ Shard* smallest_shard(Topology& topology) {
 }
 
 }  // namespace
-
-std::string Address::text() const {
-  const bool is_v6 = host.find(':') != std::string::npos;
-  return is_v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
-}
 
 core::Result<Address> parse_address(std::string_view text) {
   const size_t colon = text.rfind(':');

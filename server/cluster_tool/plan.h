@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "server/base/config/host.h"
 #include "server/cluster/topology.h"
 
 namespace server::cluster {
@@ -22,7 +23,7 @@ struct Address {
   uint16_t port = 0;
 
   bool operator==(const Address&) const = default;
-  std::string text() const;
+  std::string text() const { return host_and_port(host, port); }
 };
 
 // Parses "HOST:PORT". An IPv6 address may have brackets or none: the last colon separates the port.

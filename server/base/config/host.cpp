@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/base/config/host.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -22,6 +24,11 @@ bool is_host_character(char c) {
 bool is_host(std::string_view text) {
   return !text.empty() && text.size() <= kHostBytesMax && text.front() != '-' &&
          std::ranges::all_of(text, is_host_character);
+}
+
+std::string host_and_port(const std::string& host, uint16_t port) {
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return fmt::format("{}{}{}:{}", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port);
 }
 
 std::optional<uint16_t> parse_port(std::string_view text) {

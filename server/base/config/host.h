@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace server {
@@ -21,6 +22,9 @@ bool is_host_character(char c);
 // Returns whether the text is a host name or an address: 1 to 255 letters, digits and ".:-_%", not
 // beginning with '-'. Names in other scripts must be given in ASCII form ("xn--…").
 bool is_host(std::string_view text);
+
+// Returns "host:port", with brackets around an IPv6 address.
+std::string host_and_port(const std::string& host, uint16_t port);
 
 // Parses a port from 0 to 65535, without sign or leading zeros. Port 0 is accepted as in Redis,
 // although no server listens on it.

@@ -70,21 +70,17 @@ persistence::RdbPlace DataWriter::snapshot_place() const {
 
 core::Result<> DataWriter::write_snapshot(const persistence::RdbPlace& place,
                                           const persistence::RdbWriteOptions& options) const {
-  const auto saved = persistence::save_rdb(parts_.files, place, parts_.keyspace, options);
-  if (!saved) return saved.error();
-  return {};
+  return core::without_value(persistence::save_rdb(parts_.files, place, parts_.keyspace, options));
 }
 
 core::Result<> DataWriter::write_base(persistence::AofBaseFormat format, const std::string& path,
                                       const persistence::RdbWriteOptions& options) const {
-  const auto written =
+  return core::without_value(
       format == persistence::AofBaseFormat::kCommands
           ? persistence::write_command_base_file(
                 parts_.files, path, parts_.keyspace,
                 {.on_progress = options.on_progress, .after_key = options.after_key})
-          : persistence::write_rdb_file(parts_.files, path, parts_.keyspace, options);
-  if (!written) return written.error();
-  return {};
+          : persistence::write_rdb_file(parts_.files, path, parts_.keyspace, options));
 }
 
 }  // namespace server

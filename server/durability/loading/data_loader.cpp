@@ -78,11 +78,7 @@ core::Result<> DataLoader::reload_log() {
     return core::Error{"ERR the append log is not on"};
   }
   if (auto flushed = log_.flush(); !flushed) return flushed;
-  return reload([this]() -> core::Result<> {
-    const auto recovered = server::recover(recovery_parts());
-    if (!recovered) return recovered.error();
-    return {};
-  });
+  return reload([this] { return core::without_value(server::recover(recovery_parts())); });
 }
 
 core::Result<> DataLoader::load_for_replica(const std::function<void()>& on_piece,

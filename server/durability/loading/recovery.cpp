@@ -393,9 +393,7 @@ core::Result<> recover_snapshot(const RecoveryParts& parts) {
   parts.figures.started_us = parts.clock.monotonic_us();
   const std::string path = parts.config.text(OptionId::kDbFileName);
   if (!parts.files.exists(path)) return core::Error{"ERR there is no snapshot file"};
-  const auto recovered = Recovery(parts).run_snapshot(path, core::keyspace::kIgnoreExpiry);
-  if (!recovered) return recovered.error();
-  return {};
+  return core::without_value(Recovery(parts).run_snapshot(path, core::keyspace::kIgnoreExpiry));
 }
 
 core::Result<Recovered> recover(const RecoveryParts& parts) {

@@ -72,9 +72,8 @@ core::Result<> write_snapshot(const ReplicationParts& parts, const ReplicaBatch&
                               persistence::RdbWriteOptions options) {
   options.has_keys = batch.has_keys;
   if (batch.form == SnapshotForm::kFile) {
-    const auto written = persistence::write_rdb_file(parts.files, path, parts.keyspace, options);
-    if (!written) return written.error();
-    return {};
+    return core::without_value(
+        persistence::write_rdb_file(parts.files, path, parts.keyspace, options));
   }
   SocketSink sink(descriptors, parts.config.integer(OptionId::kReplTimeout), parts.clock);
   if (auto sent = sink.write(fmt::format("$EOF:{}\r\n", mark)); !sent) return sent;

@@ -44,7 +44,7 @@ class ClusterToolCallsTest : public ::testing::Test {
   using Nodes = std::vector<std::unique_ptr<PlayedNode>>;
 
   static std::string text_of(const core::Result<Done>& done) {
-    return done ? *done : done.error().message;
+    return done ? done->text : done.error().message;
   }
   // Runs a command that must fail and must change nothing in etcd. Returns its error.
   std::string refusal(const std::function<core::Result<Done>()>& command) {
