@@ -86,7 +86,7 @@ core::Result<> check_members(const Topology& topology, const Shard& shard,
 }
 
 core::Result<> check_slots(const Topology& topology) {
-  std::map<unsigned, const Shard*> owners;  // owners of ranges, by the first slot of each range
+  std::map<unsigned, unsigned> owned;  // the last slot of each range, by its first slot
   for (const Shard& shard : topology.shards) {
     unsigned next = 0;
     for (const SlotRange& range : shard.slots) {
@@ -94,17 +94,16 @@ core::Result<> check_slots(const Topology& topology) {
         return fault("shard {}: its slots are no ascending ranges", shard.name);
       }
       next = range.last + 1;
-      if (!owners.emplace(range.first, &shard).second) {
+      if (!owned.emplace(range.first, range.last).second) {
         return fault("slot {} has two owners", range.first);
       }
     }
   }
   unsigned next = 0;
-  for (const auto& [first, shard] : owners) {
+  for (const auto& [first, last] : owned) {
     if (first > next) return fault("slot {} has no owner", next);
     if (first < next) return fault("slot {} has two owners", first);
-    const auto range = std::ranges::find(shard->slots, first, &SlotRange::first);
-    next = range->last + 1;
+    next = last + 1;
   }
   if (next < kSlotCount) return fault("slot {} has no owner", next);
   return {};

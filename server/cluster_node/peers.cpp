@@ -37,10 +37,7 @@ std::string command_of(const std::vector<std::string>& words) {
 class Peers::Link {
  public:
   Link(const Peers& peers, Address address)
-      : io_(peers.io_),
-        config_(peers.config_),
-        tls_(peers.tls_),
-        limit_(peers.limit_ms_),
+      : peers_(peers),
         address_(std::move(address)),
         thread_(start_thread("peer", [this] { run(); })) {}
   ~Link() {
@@ -64,7 +61,7 @@ class Peers::Link {
         dropped = std::move(calls_.front());
         calls_.pop_front();
       }
-      const auto limit = limit_ + delay;
+      const auto limit = std::chrono::milliseconds(peers_.limit_ms_) + delay;
       calls_.push_back({command_of(words), std::move(handler), limit, SteadyClock::now() + limit});
     }
     has_calls_.notify_all();
@@ -80,7 +77,7 @@ class Peers::Link {
   };
 
   void answer(Handler handler, std::optional<std::string> line) {
-    boost::asio::post(io_,
+    boost::asio::post(peers_.io_,
                       [handler = std::move(handler), line = std::move(line)] { handler(line); });
   }
 
@@ -117,10 +114,11 @@ class Peers::Link {
     link_.emplace(std::chrono::milliseconds::max(), &waker_);
     link_->end_at(end);
     ClientSocket::Target target{.host = address_.first, .port = address_.second};
-    target.uses_tls = config_.flag(OptionId::kTlsReplication) && tls_ != nullptr;
-    if (target.uses_tls) target.tls = tls_->client_context();
-    return link_->connect(target) && link_->authenticate(config_.text(OptionId::kMasterUser),
-                                                         config_.text(OptionId::kMasterAuth));
+    const Config& config = peers_.config_;
+    target.uses_tls = config.flag(OptionId::kTlsReplication) && peers_.tls_ != nullptr;
+    if (target.uses_tls) target.tls = peers_.tls_->client_context();
+    return link_->connect(target) && link_->authenticate(config.text(OptionId::kMasterUser),
+                                                         config.text(OptionId::kMasterAuth));
   }
 
   std::optional<std::string> exchange(const std::string& command) {
@@ -129,10 +127,7 @@ class Peers::Link {
     return line ? std::optional(*std::move(line)) : std::nullopt;
   }
 
-  boost::asio::io_context& io_;
-  const Config& config_;
-  const Tls* const tls_;
-  const std::chrono::milliseconds limit_;
+  const Peers& peers_;
   const Address address_;
   std::mutex mutex_;  // this mutex guards calls_
   std::condition_variable has_calls_;

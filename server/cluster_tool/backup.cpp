@@ -27,14 +27,12 @@ json::object shard_json(const ShardBackup& shard) {
 
 ShardBackup parse_shard_backup(std::string_view name, const json::value& value) {
   const json::object& object = JsonField(value, name).object();
-  ShardBackup shard;
-  shard.shard = name;
-  shard.leader = JsonField(object, "leader").text();
-  shard.snapshot.replication_id = JsonField(object, "replication_id").text();
-  shard.snapshot.offset = static_cast<int64_t>(JsonField(object, "offset").number());
-  shard.snapshot.bytes = JsonField(object, "bytes").number();
-  shard.snapshot.keys = JsonField(object, "keys").number();
-  return shard;
+  return {.shard = std::string(name),
+          .leader = JsonField(object, "leader").text(),
+          .snapshot = {.replication_id = JsonField(object, "replication_id").text(),
+                       .offset = static_cast<int64_t>(JsonField(object, "offset").number()),
+                       .bytes = JsonField(object, "bytes").number(),
+                       .keys = JsonField(object, "keys").number()}};
 }
 
 Backup parse_backup_document(const json::object& object) {

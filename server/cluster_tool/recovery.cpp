@@ -10,14 +10,11 @@ namespace server::cluster {
 namespace {
 
 const KeptFile* newest_of(const std::vector<KeptFile>& kept) {
-  const KeptFile* newest = nullptr;
-  for (const KeptFile& one : kept) {
-    if (!one.file || one.file->topology.revision == 0) continue;
-    if (newest == nullptr || one.file->topology.revision > newest->file->topology.revision) {
-      newest = &one;
-    }
-  }
-  return newest;
+  const auto revision_of = [](const KeptFile& one) {
+    return one.file ? one.file->topology.revision : 0;
+  };
+  const auto newest = std::ranges::max_element(kept, {}, revision_of);
+  return newest == kept.end() || revision_of(*newest) == 0 ? nullptr : &*newest;
 }
 
 // Returns the highest epoch of the shard in the server's cluster.json.
