@@ -228,7 +228,7 @@ TEST_F(EtcdCallsTest, ReplyMayComeInPieces) {
     io_.run_for(milliseconds(1));
     etcd.send(whole.substr(cut));
     ASSERT_TRUE(run_until(io_, [&] { return answer.has_value(); }));
-    EXPECT_EQ(answer->body, "{}") << cut;
+    EXPECT_EQ(answer->reply, "{}") << cut;
     calls_->stop();
   }
 }
