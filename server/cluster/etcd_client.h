@@ -81,10 +81,10 @@ struct EtcdChanges {
   // The changes of the keys. Empty if the watch has just begun, or continues after a failure.
   std::vector<EtcdEvent> events;
 };
-// The news of a watch: changes, or the error that ended the watch. kOutOfRange: changes are lost,
-// because they were compacted or were too many for one message. The owner must then read all keys
-// again, and watch from the revision that follows the one it has read. Other codes, such as
-// kPermissionDenied: etcd refused the watch.
+// The news of a watch: changes, or the error that ended the watch. The code kOutOfRange means that
+// changes are lost, because they were compacted or were too many for one message. The owner must
+// then read all keys again, and watch from the revision that follows the one it has read. Other
+// codes, such as kPermissionDenied, mean that etcd refused the watch.
 using EtcdWatchNews = std::variant<EtcdChanges, EtcdError>;
 
 class EtcdClient {
