@@ -47,7 +47,7 @@ struct Durability::Members {
         saves(parts, writer, append_log, machine_of(parts, directory_lock)),
         log_switch(parts, writer, append_log, saves, thread),
         loader(parts, writer, append_log, saves),
-        replacer(parts, writer, log_switch, loader, saves, parts.commands) {}
+        replacer{parts, writer, log_switch, loader, saves, parts.commands} {}
 
   const Parts parts;
   DirectoryLock directory_lock;

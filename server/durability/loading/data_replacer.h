@@ -38,21 +38,17 @@ struct Replacement {
   std::function<void()> on_lost = [] {};
 };
 
-class DataReplacer {
- public:
-  // `commands` is used to wait for the commands that are running; null if none can run.
-  DataReplacer(const DataParts& parts, const DataWriter& writer, LogSwitch& log_switch,
-               DataLoader& loader, Saves& saves, CommandDrain* commands)
-      : parts_(parts),
-        writer_(writer),
-        log_switch_(log_switch),
-        loader_(loader),
-        saves_(saves),
-        commands_(commands) {}
-
+struct DataReplacer {
   // Replaces all data by the snapshot, and begins a new append log. After an error the old data
   // remain, or no data if on_lost was called.
   core::Result<> replace(const Replacement& replacement);
+
+  const DataParts parts;
+  const DataWriter& writer;
+  LogSwitch& log_switch;
+  DataLoader& loader;
+  Saves& saves;
+  CommandDrain* const commands;  // waits for the commands that are running; null if none can run
 
  private:
   // These functions require that the save slot is claimed.
@@ -60,13 +56,6 @@ class DataReplacer {
   core::Result<> place_files(const std::string& path, bool has_base);
   core::Result<> replace_claimed(const Replacement& replacement);
   void lose_data(const core::Error& reason);
-
-  const DataParts parts_;
-  const DataWriter& writer_;
-  LogSwitch& log_switch_;
-  DataLoader& loader_;
-  Saves& saves_;
-  CommandDrain* const commands_;
 };
 
 }  // namespace server

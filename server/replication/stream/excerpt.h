@@ -3,6 +3,7 @@
 // excerpt(): returns a peer's text for the log, truncated and without control characters.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -11,9 +12,8 @@ namespace server {
 
 inline std::string excerpt(std::string_view text, size_t bytes_max) {
   std::string result(text.substr(0, bytes_max));
-  for (char& c : result) {
-    if (c < ' ' || c > '~') c = '?';
-  }
+  std::ranges::replace_if(
+      result, [](char c) { return c < ' ' || c > '~'; }, '?');
   return result;
 }
 
