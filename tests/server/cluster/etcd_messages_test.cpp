@@ -135,7 +135,7 @@ TEST(EtcdMessagesTest, WatchTellsPutsAndDeletes) {
               R"("create_revision":"5","mod_revision":"5","value":"dg=="}},)"
               R"({"type":"DELETE","kv":{"key":"YQ==","mod_revision":"6"}}]}})");
   EXPECT_EQ(reply.revision, 6U);
-  const std::vector<EtcdEvent> expected{{false, {"a", "v", 5, 5, 0}}, {true, {"a", "", 0, 6, 0}}};
+  const std::vector<EtcdEvent> expected{{false, {"a", "v", 5, 0}}, {true, {"a", "", 6, 0}}};
   EXPECT_EQ(reply.events, expected);
 }
 
