@@ -54,10 +54,8 @@ std::vector<Failover::Candidate> candidates_of(const Leader& leader) {
 
 }  // namespace
 
-ReplicaController::ReplicaController(const Parts& parts, core::keyspace::Keyspace& keyspace,
-                                     Leader& leader, PauseGate& pause)
+ReplicaController::ReplicaController(const Parts& parts, Leader& leader, PauseGate& pause)
     : parts_(parts),
-      keyspace_(keyspace),
       leader_(leader),
       pause_(pause),
       failures_(std::make_unique<LinkFailures>()),
@@ -124,7 +122,7 @@ void ReplicaController::give_up_unless(const std::optional<Target>& next) {
 bool ReplicaController::follow(const Target& asked, Locking locking) {
   assert(parts_.replication.apply_mutex().is_held());
   const auto stripes =
-      keyspace_.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
+      parts_.keyspace.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
   if (target() == asked) {
     retry_soon();
     return false;
@@ -138,7 +136,7 @@ bool ReplicaController::follow(const Target& asked, Locking locking) {
 bool ReplicaController::promote(Locking locking) {
   assert(parts_.replication.apply_mutex().is_held());
   const auto stripes =
-      keyspace_.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
+      parts_.keyspace.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
   if (!target()) return false;
   parts_.replication.become_leader();
   change_target(std::nullopt);
@@ -267,7 +265,7 @@ void ReplicaController::drive_failover() {
   if (failover_.state() != Failover::State::kAwaitsSync) return;
   // The stripe locks prevent deletions of expired keys from being added to the stream.
   // hold_stream() prevents the leader's thread from adding GETACK or PING.
-  const auto stripes = keyspace_.lock(kAllStripes, LockMode::kShared);
+  const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kShared);
   replication.hold_stream();
   const auto decision =
       failover_.decide(replication.offset(), candidates_of(leader_), parts_.clock.monotonic_us());

@@ -25,10 +25,6 @@
 #include "server/replication/replica/replica_parts.h"
 #include "server/session/replayer.h"
 
-namespace core::keyspace {
-class Keyspace;
-}
-
 namespace server {
 
 class ReplicaSession;
@@ -43,8 +39,7 @@ class ReplicaController {
   using Target = FollowTarget;
   using Locking = core::keyspace::Locking;
 
-  ReplicaController(const Parts& parts, core::keyspace::Keyspace& keyspace, Leader& leader,
-                    PauseGate& pause);
+  ReplicaController(const Parts& parts, Leader& leader, PauseGate& pause);
   ~ReplicaController();
   ReplicaController(const ReplicaController&) = delete;
   ReplicaController& operator=(const ReplicaController&) = delete;
@@ -108,7 +103,6 @@ class ReplicaController {
   void take_back(uint64_t generation);
 
   const Parts parts_;
-  core::keyspace::Keyspace& keyspace_;
   Leader& leader_;  // sends the stream to this server's own replicas
   PauseGate& pause_;
   ReplicaFigures figures_;

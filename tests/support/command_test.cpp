@@ -49,7 +49,9 @@ struct CommandTest::Server {
                 pause,
                 surroundings};
   ReplicaController replica_controller{
-      {config, clock, durability, replication, disk, clients}, keyspace, leader, pause};
+      {{{config, clock, keyspace, journal, disk, state}, durability}, replication, clients},
+      leader,
+      pause};
   Shutdown shutdown{{config, clock, durability, replication, leader, pause, surroundings}};
   Services services;
 };

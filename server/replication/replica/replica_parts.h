@@ -11,29 +11,17 @@
 #include <cstdint>
 #include <string>
 
+#include "server/replication/stream/replication_parts.h"
 #include "server/replication/stream/stream_figures.h"
-
-namespace core {
-class Clock;
-}
-namespace persistence {
-class FileSystem;
-}
 
 namespace server {
 
 class Clients;
-class Config;
-class Durability;
 class Replication;
 class Tls;
 
-struct ReplicaParts {
-  Config& config;
-  const core::Clock& clock;
-  Durability& durability;
+struct ReplicaParts : ReplicationParts {
   Replication& replication;
-  persistence::FileSystem& files;
   Clients& clients;          // all connections, for CLIENT LIST; includes the link to the leader
   const Tls* tls = nullptr;  // settings of TLS; null if links are never encrypted
 };

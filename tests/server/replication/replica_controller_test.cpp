@@ -126,7 +126,9 @@ class ReplicaControllerTest : public LeaderFixture {
   std::unique_ptr<Remote> heir_;
   GatedClock gate_;
   ReplicaController subject_{
-      {config_, gate_, durability_, replication_, disk_, clients_}, keyspace_, leader_, pause_};
+      {{{config_, gate_, keyspace_, journal_, disk_, state_}, durability_}, replication_, clients_},
+      leader_,
+      pause_};
 };
 
 TEST_F(ReplicaControllerTest, EndedLinkDoesNotRevokeALaterHandover) {
@@ -169,7 +171,11 @@ TEST_F(ReplicaControllerTest, TheThreadEndsWhereverTheOrderMeetsIt) {
                     has_leader ? fmt::format("127.0.0.1 {}", old_leader_.port()) : "");
     for (int round = 0; round < kRounds; ++round) {
       ReplicaController replica_controller{
-          {config_, gate_, durability_, replication_, disk_, clients_}, keyspace_, leader_, pause_};
+          {{{config_, gate_, keyspace_, journal_, disk_, state_}, durability_},
+           replication_,
+           clients_},
+          leader_,
+          pause_};
       replica_controller.start([](CommandOrigin) { return std::make_unique<TakesAll>(); });
       const auto order =
           std::chrono::steady_clock::now() + std::chrono::microseconds(kLatestUs * round / kRounds);

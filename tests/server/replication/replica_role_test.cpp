@@ -141,7 +141,10 @@ TEST_F(ReplicaRoleTest, SentinelsTransactionMakesALeader) {
 TEST_F(ReplicaRoleTest, TheLeaderThatTheConfigurationNamesIsFollowed) {
   config_.replace(OptionId::kReplicaOf, "127.0.0.1 " + std::to_string(played_.port()));
   ReplicaController replica_controller(
-      {config_, clock_, durability_, replication_, disk_, clients_}, keyspace_, leader_, pause_);
+      {{{config_, clock_, keyspace_, journal_, disk_, state_}, durability_},
+       replication_,
+       clients_},
+      leader_, pause_);
   replica_controller.start([this](CommandOrigin origin) {
     return std::make_unique<CommandReplayer>(services_, origin, &statistics_.stream());
   });
