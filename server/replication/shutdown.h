@@ -25,14 +25,10 @@
 #include "core/result.h"
 #include "server/base/process/ordered_mutex.h"
 #include "server/durability/durability.h"
-
-namespace core {
-class Clock;
-}
+#include "server/replication/stream/replication_parts.h"
 
 namespace server {
 
-class Config;
 class Leader;
 class PauseGate;
 class Replication;
@@ -49,10 +45,7 @@ class Shutdown {
    protected:
     ~Process() = default;
   };
-  struct Parts {
-    const Config& config;
-    const core::Clock& clock;
-    Durability& durability;
+  struct Parts : ReplicationParts {
     Replication& replication;
     Leader& leader;
     PauseGate& pause;

@@ -52,7 +52,11 @@ struct CommandTest::Server {
       {{{config, clock, keyspace, journal, disk, state}, durability}, replication, clients},
       leader,
       pause};
-  Shutdown shutdown{{config, clock, durability, replication, leader, pause, surroundings}};
+  Shutdown shutdown{{{{config, clock, keyspace, journal, disk, state}, durability},
+                     replication,
+                     leader,
+                     pause,
+                     surroundings}};
   Services services;
 };
 
