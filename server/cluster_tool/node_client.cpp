@@ -17,15 +17,6 @@ namespace {
 
 constexpr std::chrono::seconds kStepLimit{3};
 
-// Returns the value of the line "name:value" in INFO's text; empty if there is none.
-std::string_view info_field(std::string_view text, std::string_view name) {
-  const std::string begin = fmt::format("{}:", name);
-  const size_t found = text.starts_with(begin) ? 0 : text.find("\n" + begin);
-  if (found == std::string_view::npos) return {};
-  const std::string_view value = text.substr(text.find(':', found) + 1);
-  return value.substr(0, value.find_first_of("\r\n"));
-}
-
 int64_t number_field(std::string_view text, std::string_view name) {
   return core::parse_int64(info_field(text, name)).value_or(0);
 }
@@ -99,6 +90,14 @@ core::Result<protocol::Reply> NodeClient::call(const std::vector<std::string>& w
   auto reply = named(link_.read_reply());
   if (reply && reply->is_error()) return failure(reply->text);
   return reply;
+}
+
+std::string_view info_field(std::string_view text, std::string_view name) {
+  const std::string begin = fmt::format("{}:", name);
+  const size_t found = text.starts_with(begin) ? 0 : text.find("\n" + begin);
+  if (found == std::string_view::npos) return {};
+  const std::string_view value = text.substr(text.find(':', found) + 1);
+  return value.substr(0, value.find_first_of("\r\n"));
 }
 
 core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& access) {

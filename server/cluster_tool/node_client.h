@@ -98,4 +98,7 @@ core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& acces
 // reply of an unexpected form.
 core::Result<NodeFile> ask_kept(const Address& address, const NodeAccess& access);
 
+// Returns the value of the line "name:value" in INFO's text; empty if there is none.
+std::string_view info_field(std::string_view text, std::string_view name);
+
 }  // namespace server::cluster

@@ -14,7 +14,6 @@ namespace {
 void parse(std::string_view json) {
   using namespace server::cluster;
   if (const auto range = parse_etcd_range(json)) (void)range->find("a");
-  (void)parse_etcd_put(json);
   (void)parse_etcd_txn(json);
   (void)parse_etcd_grant(json);
   (void)parse_etcd_keep_alive(json);
