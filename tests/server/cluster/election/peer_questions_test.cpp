@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster/election/peer_questions.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
