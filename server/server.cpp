@@ -14,7 +14,6 @@
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
-#include "persistence/aof/aof_writer.h"
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
 #include "server/admin/admin_server.h"
@@ -348,7 +347,7 @@ core::Result<> Server::start() {
   parts.memory.monitor.set_reclaimer(&parts.reclaimer);
   parts.memory.monitor.set_exempt([&parts] {
     return parts.replication.backlog().replica_bytes() + parts.clients.closing_bytes() +
-           parts.durability.log_writer().memory_bytes();
+           parts.durability.log_memory_bytes();
   });
   config_.follow(OptionId::kTrackingTableMaxKeys, [&parts, this] {
     parts.tracking.set_limit(

@@ -24,7 +24,8 @@ std::string temporary_name(const std::string& path) {
   return fmt::format("{}.tmp-{}-{}", path, ::getpid(), counter.fetch_add(1));
 }
 
-core::Result<> fill_temporary(Descriptor& file, const std::string& path, std::string_view bytes) {
+core::Result<> fill_temporary(core::Descriptor& file, const std::string& path,
+                              std::string_view bytes) {
   struct stat existing {};
   // Removes the permissions of group and others: the new text may contain a secret that the old
   // text did not.
@@ -64,7 +65,7 @@ core::Result<std::string> read_whole_file(const NamedFile& file, size_t limit_by
 
 core::Result<> write_file_atomically(const std::string& path, std::string_view bytes) {
   const std::string temporary = temporary_name(path);
-  Descriptor file(
+  core::Descriptor file(
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerOnly));
   if (!file.is_open()) return io_failure("create", temporary, errno);
   if (auto filled = fill_temporary(file, path, bytes); !filled) {

@@ -39,9 +39,10 @@ core::Error wrong_type(const NamedFile& file, std::string_view type, FileKinds k
 
 }  // namespace
 
-core::Result<Descriptor> open_file(const NamedFile& file, int flags, FileKinds kinds, mode_t mode) {
+core::Result<core::Descriptor> open_file(const NamedFile& file, int flags, FileKinds kinds,
+                                         mode_t mode) {
   const int waiting = kinds == FileKinds::kStreamsWithWait ? 0 : O_NONBLOCK;
-  Descriptor opened(
+  core::Descriptor opened(
       uninterrupted([&] { return ::open(file.path.c_str(), flags | waiting | O_CLOEXEC, mode); }));
   if (!opened.is_open()) {
     const int error_number = errno;

@@ -5,47 +5,21 @@
 //
 // Invariants: open_file() checks the file type of the opened descriptor. So a path that is replaced
 // during the call cannot evade the check. Only kStreamsWithWait waits for another process.
-// Thread safety: open_file() keeps no state, so any thread may call it. One thread at a time may
-// use a Descriptor.
+// Thread safety: open_file() keeps no state, so any thread may call it.
 // Source: open(2) under O_NONBLOCK, fifo(7).
 #pragma once
 
 #include <sys/types.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "core/descriptor.h"
 #include "core/result.h"
 
 namespace persistence {
-
-// Descriptor: owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-
-  bool is_open() const { return number_ >= 0; }
-  int get() const { return number_; }
-  // Gives up the descriptor and returns its number. The caller must close the descriptor.
-  [[nodiscard]] int release() { return std::exchange(number_, -1); }
-  // Closes the descriptor and returns the result of ::close(), because NFS may report a late write
-  // error only then.
-  int close() { return ::close(release()); }
-
- private:
-  int number_;
-};
 
 // NamedFile: a path, and for error messages the name of the option that has the path as its value.
 struct NamedFile {
@@ -74,7 +48,7 @@ enum class FileKinds : uint8_t {
 // Opens the file with O_CLOEXEC in addition to `flags`. `mode` applies to a new file. Errors: `ERR
 // can't open 'PATH': …`; for a type that is not accepted, the message names the option and the
 // accepted types.
-core::Result<Descriptor> open_file(const NamedFile& file, int flags,
-                                   FileKinds kinds = FileKinds::kRegular, mode_t mode = 0600);
+core::Result<core::Descriptor> open_file(const NamedFile& file, int flags,
+                                         FileKinds kinds = FileKinds::kRegular, mode_t mode = 0600);
 
 }  // namespace persistence

@@ -19,7 +19,7 @@ namespace {
 
 class PosixAppendFile final : public AppendFile {
  public:
-  PosixAppendFile(Descriptor descriptor, std::string path)
+  PosixAppendFile(core::Descriptor descriptor, std::string path)
       : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
 
   core::Result<> write(std::string_view bytes) override {
@@ -37,13 +37,13 @@ class PosixAppendFile final : public AppendFile {
   }
 
  private:
-  const Descriptor descriptor_;
+  const core::Descriptor descriptor_;
   const std::string path_;
 };
 
 class PosixInputFile final : public InputFile {
  public:
-  PosixInputFile(Descriptor descriptor, std::string path, uint64_t size_bytes)
+  PosixInputFile(core::Descriptor descriptor, std::string path, uint64_t size_bytes)
       : descriptor_(std::move(descriptor)), path_(std::move(path)), size_bytes_(size_bytes) {}
 
   core::Result<size_t> read(std::span<char> buffer) override {
@@ -61,7 +61,7 @@ class PosixInputFile final : public InputFile {
   uint64_t size_bytes() const override { return size_bytes_; }
 
  private:
-  const Descriptor descriptor_;
+  const core::Descriptor descriptor_;
   const std::string path_;
   const uint64_t size_bytes_;
 };
@@ -144,7 +144,7 @@ class PosixFileSystem final : public FileSystem {
   }
 
   core::Result<> sync_directory(const std::string& path) override {
-    const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const core::Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!directory.is_open()) return io_failure("open directory", path, errno);
     const auto sync = [&] { return ::fsync(directory.get()); };
     return call_result(uninterrupted(sync), "sync directory", path);

@@ -38,8 +38,8 @@ bool try_lock_for(std::chrono::milliseconds patience, int descriptor) {
   return true;
 }
 
-core::Result<persistence::Descriptor> lock_in(const std::string& directory,
-                                              std::chrono::milliseconds patience) {
+core::Result<core::Descriptor> lock_in(const std::string& directory,
+                                       std::chrono::milliseconds patience) {
   auto file = persistence::open_file(fmt::format("{}/{}", directory, kFileName),
                                      O_RDWR | O_CREAT | O_NOFOLLOW);
   if (!file) {

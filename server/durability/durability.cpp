@@ -92,6 +92,10 @@ uint64_t Durability::log_end() const {
   return members_->parts.journal.end_offset();
 }
 
+uint64_t Durability::log_memory_bytes() const {
+  return log_writer().memory_bytes();
+}
+
 std::optional<uint64_t> Durability::log_synced_offset() const {
   const persistence::AofWriter& log = log_writer();
   if (!log.is_open() || log.needs_base()) return std::nullopt;

@@ -104,6 +104,8 @@ class Durability {
   bool log_is_on() const;
   const persistence::AofWriter& log_writer() const;
   uint64_t log_end() const;
+  // Returns the bytes of memory that the append log takes.
+  uint64_t log_memory_bytes() const;
   // Returns the journal offset up to which the log is on disk. Returns nullopt if there is no log,
   // or if the log cannot restore the data because it has no base.
   std::optional<uint64_t> log_synced_offset() const;

@@ -14,7 +14,14 @@
 
 namespace server {
 
-enum class CommandOrigin : uint8_t;
+// The origin of a session's commands.
+enum class CommandOrigin : uint8_t {
+  kClient,
+  // A Bloomery server wrote the commands. They are the effects of commands that have succeeded on
+  // that server, so they are executed without checks.
+  kOwnJournal,
+  kForeignJournal,  // a server of another program, such as Redis, wrote the commands
+};
 
 class Replayer {
  public:

@@ -16,6 +16,7 @@
 #include "core/keyspace/watch.h"
 #include "server/session/client.h"
 #include "server/session/pubsub/subscriptions.h"
+#include "server/session/replayer.h"
 
 namespace server {
 
@@ -46,15 +47,6 @@ struct Transaction {
   std::vector<WatchedKey> watched;
   // The flag that becomes dirty when a watched key changes; null if the client watches no key.
   std::shared_ptr<core::keyspace::WatchFlag> watch_flag;
-};
-
-// The origin of a session's commands.
-enum class CommandOrigin : uint8_t {
-  kClient,
-  // A Bloomery server wrote the commands. They are the effects of commands that have succeeded on
-  // that server, so they are executed without checks.
-  kOwnJournal,
-  kForeignJournal,  // a server of another program, such as Redis, wrote the commands
 };
 
 // Capability that Bloomery replicas send by REPLCONF capa. They treat the commands in the stream as

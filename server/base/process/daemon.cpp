@@ -50,12 +50,12 @@ void open_standard_streams() {
 }
 
 core::Result<std::optional<int>> Daemon::detach() {
-  null_ = persistence::Descriptor(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  null_ = core::Descriptor(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null_.is_open()) return failure("open /dev/null");
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return failure("make a pipe");
-  const persistence::Descriptor answer(pipe[0]);
-  report_ = persistence::Descriptor(pipe[1]);
+  const core::Descriptor answer(pipe[0]);
+  report_ = core::Descriptor(pipe[1]);
   std::fflush(nullptr);
   const pid_t daemon = ::fork();
   if (daemon != 0) {

@@ -16,8 +16,8 @@
 
 #include <optional>
 
+#include "core/descriptor.h"
 #include "core/result.h"
-#include "persistence/files/open_file.h"
 
 namespace server {
 
@@ -35,9 +35,8 @@ class Daemon {
   void become_silent();
 
  private:
-  persistence::Descriptor null_;  // descriptor of /dev/null
-  persistence::Descriptor
-      report_;  // end of the pipe through which the daemon reports to the starter
+  core::Descriptor null_;    // descriptor of /dev/null
+  core::Descriptor report_;  // end of the pipe through which the daemon reports to the starter
 };
 
 }  // namespace server

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "persistence/files/open_file.h"
+#include "core/descriptor.h"
 
 namespace server {
 
@@ -35,7 +35,7 @@ class ReportFile {
   int descriptor() const { return file_.is_open() ? file_.get() : STDERR_FILENO; }
 
  private:
-  const persistence::Descriptor file_;
+  const core::Descriptor file_;
 };
 
 // RawOutput writes text to a descriptor, by signal-safe calls only.

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "persistence/files/open_file.h"
+#include "core/descriptor.h"
 
 namespace server {
 
@@ -27,7 +27,7 @@ class Waker {
   int descriptor() const { return descriptor_.get(); }
 
  private:
-  const persistence::Descriptor descriptor_;
+  const core::Descriptor descriptor_;
 };
 
 }  // namespace server

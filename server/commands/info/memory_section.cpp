@@ -7,7 +7,6 @@
 #include "core/bloom/arrays/huge_pages.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
-#include "persistence/aof/aof_writer.h"
 #include "server/base/config/config.h"
 #include "server/base/process/allocator.h"
 #include "server/base/process/memory_monitor.h"
@@ -88,7 +87,7 @@ void write_memory(const Source& source, Lines& lines) {
   const Clients::Memory clients = source.services.clients.memory();
   const StreamMemory stream(source.services.replication.backlog());
   const uint64_t replicas = clients.replica_bytes + stream.replica_bytes;
-  const uint64_t log_bytes = source.services.durability.log_writer().memory_bytes();
+  const uint64_t log_bytes = source.services.durability.log_memory_bytes();
   const uint64_t overhead = startup + clients.normal_bytes + replicas + stream.backlog_bytes +
                             log_bytes + table_bytes(source);
   const uint64_t dataset = used > overhead ? used - overhead : 0;

@@ -10,7 +10,6 @@
 
 #include "core/bloom/arrays/array_memory.h"
 #include "core/bloom/arrays/huge_pages.h"
-#include "persistence/aof/aof_writer.h"
 #include "server/base/process/allocator.h"
 #include "server/base/process/memory_monitor.h"
 #include "server/commands/families.h"
@@ -110,7 +109,7 @@ MemoryFigures measure(const Context& ctx) {
   const StreamMemory stream(ctx.services.replication.backlog());
   const Clients::Memory clients = ctx.services.clients.memory();
   figures.backlog_bytes = stream.backlog_bytes;
-  figures.log_bytes = ctx.services.durability.log_writer().memory_bytes();
+  figures.log_bytes = ctx.services.durability.log_memory_bytes();
   figures.client_bytes = clients.normal_bytes;
   figures.replica_bytes = clients.replica_bytes + stream.replica_bytes;
   figures.allocator = allocator_figures();

@@ -29,9 +29,4 @@ inline std::string temporary_base() {
   return persistence::aof_finished_rewrite_name(::getpid());
 }
 
-// Returns the name of a snapshot received from a leader.
-inline std::string received_snapshot() {
-  return persistence::received_snapshot_name(::getpid());
-}
-
 }  // namespace server

@@ -36,7 +36,7 @@ ReplicaSender::ReplicaSender(std::shared_ptr<Client> its_client)
 
 ReplicaSender::~ReplicaSender() = default;
 
-void ReplicaSender::send_file(Descriptor file, uint64_t size_bytes) {
+void ReplicaSender::send_file(core::Descriptor file, uint64_t size_bytes) {
   file_ = std::move(file);
   file_sent_ = 0;
   file_size_ = size_bytes;
@@ -105,7 +105,7 @@ ReplicaSender::Progress ReplicaSender::pump_file(uint64_t& sent) {
     if (stream_holds_bytes_) return Progress::kBlocked;
   }
   report_.reset();
-  file_ = Descriptor();
+  file_ = core::Descriptor();
   return Progress::kFileSent;
 }
 

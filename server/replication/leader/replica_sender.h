@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-#include "persistence/files/open_file.h"
+#include "core/descriptor.h"
 #include "server/replication/stream/backlog.h"
 #include "server/session/client.h"
 #include "server/session/output_limit.h"
@@ -26,8 +26,6 @@
 namespace server {
 
 class WorkReport;
-
-using persistence::Descriptor;
 
 class ReplicaSender {
  public:
@@ -49,7 +47,7 @@ class ReplicaSender {
   ReplicaSender& operator=(const ReplicaSender&) = delete;
 
   const std::shared_ptr<Client> client;
-  const Descriptor socket;
+  const core::Descriptor socket;
   bool speaks_psync = true;
   std::optional<Backlog::CursorId> cursor;
   uint64_t offset = 0;  // offset of the next byte of the stream to send
@@ -59,7 +57,7 @@ class ReplicaSender {
   void say(std::string_view text) { outbox_ += text; }
   bool has_said_all() const { return outbox_.empty(); }
   // Sets the snapshot file. It is sent after the texts passed to say() and before the stream.
-  void send_file(Descriptor file, uint64_t size_bytes);
+  void send_file(core::Descriptor file, uint64_t size_bytes);
 
   // Sends pending bytes. If `flows` is true, also sends the stream. `buffer` is scratch space. Adds
   // the number of sent bytes to `sent`.
@@ -80,7 +78,7 @@ class ReplicaSender {
 
   std::string outbox_;
   bool stream_holds_bytes_ = false;  // true if the TLS stream holds unsent bytes
-  Descriptor file_;
+  core::Descriptor file_;
   uint64_t file_sent_ = 0;
   uint64_t file_size_ = 0;
   std::unique_ptr<WorkReport> report_;  // progress of sending a file; null if no file is sent

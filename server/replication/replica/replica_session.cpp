@@ -2,16 +2,17 @@
 #include "server/replication/replica/replica_session.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <utility>
 
 #include "core/clock.h"
 #include "persistence/files/file_system.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "server/base/config/config.h"
 #include "server/base/log/log.h"
 #include "server/base/transport/tls.h"
-#include "server/durability/data/file_names.h"
 #include "server/durability/durability.h"
 #include "server/durability/loading/data_replacer.h"
 #include "server/durability/log/append_log.h"
@@ -19,6 +20,7 @@
 #include "server/replication/stream/replication.h"
 #include "server/replication/stream/stream_applier.h"
 #include "server/session/clients.h"
+#include "server/session/replayer.h"
 
 namespace server {
 namespace {
@@ -54,7 +56,7 @@ ReplicaSession::ReplicaSession(const Parts& parts, const Surroundings& surroundi
       figures_(surroundings.figures),
       socket_(&surroundings.waker),
       received_(kReceiveBytes, '\0'),
-      snapshot_path_(received_snapshot()),
+      snapshot_path_(persistence::received_snapshot_name(::getpid())),
       log_(parts.durability) {}
 
 ReplicaSession::~ReplicaSession() {

@@ -101,7 +101,7 @@ TEST_F(OpenFileTest, WritingAStreamNeedsAReader) {
       "ERR can't open '" + path("fifo") +
           "': it is a socket or a FIFO without reader; logfile needs a regular file, a device "
           "or a pipe");
-  const Descriptor reader(::open(path("fifo").c_str(), O_RDONLY | O_NONBLOCK));
+  const core::Descriptor reader(::open(path("fifo").c_str(), O_RDONLY | O_NONBLOCK));
   const auto writer = open_file(path("fifo"), O_WRONLY, FileKinds::kStreams);
   ASSERT_TRUE(writer) << writer.error().message;
   // The test reads nothing from the FIFO, so the FIFO gets full. The write must then fail instead
@@ -113,7 +113,7 @@ TEST_F(OpenFileTest, WritingAStreamNeedsAReader) {
 }
 
 TEST_F(OpenFileTest, ReadingAStreamMayWait) {
-  const Descriptor writer(::open(path("fifo").c_str(), O_RDWR | O_NONBLOCK));
+  const core::Descriptor writer(::open(path("fifo").c_str(), O_RDWR | O_NONBLOCK));
   ASSERT_EQ(::write(writer.get(), "text", 4), 4);
   const auto reader = open_file(path("fifo"), O_RDONLY, FileKinds::kStreamsWithWait);
   ASSERT_TRUE(reader) << reader.error().message;
@@ -125,20 +125,6 @@ TEST_F(OpenFileTest, ReadingAStreamMayWait) {
 TEST_F(OpenFileTest, SystemErrorsAreReported) {
   EXPECT_EQ(error({path("absent"), "aclfile"}, O_RDONLY, FileKinds::kRegular),
             "ERR can't open '" + path("absent") + "': No such file or directory");
-}
-
-TEST_F(OpenFileTest, DescriptorHasOneOwner) {
-  Descriptor first(::open("/dev/null", O_RDONLY));
-  const int number = first.get();
-  Descriptor second(std::move(first));
-  EXPECT_EQ(second.get(), number);
-  Descriptor third;
-  EXPECT_FALSE(third.is_open());
-  third = std::move(second);
-  EXPECT_EQ(third.get(), number);
-  EXPECT_EQ(third.close(), 0);
-  EXPECT_FALSE(third.is_open());
-  EXPECT_EQ(::fcntl(number, F_GETFD), -1);
 }
 
 }  // namespace

@@ -39,11 +39,11 @@ class ReplicaSenderTest : public ::testing::Test {
     return all;
   }
   // Returns a file with these bytes and no name.
-  static Descriptor file_of(std::string_view bytes) {
+  static core::Descriptor file_of(std::string_view bytes) {
     std::FILE* const file = std::tmpfile();
     EXPECT_EQ(std::fwrite(bytes.data(), 1, bytes.size(), file), bytes.size());
     std::fflush(file);
-    Descriptor descriptor(::fcntl(::fileno(file), F_DUPFD_CLOEXEC, 0));
+    core::Descriptor descriptor(::fcntl(::fileno(file), F_DUPFD_CLOEXEC, 0));
     std::fclose(file);
     return descriptor;
   }
