@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Encodes and decodes filters of the layout valkey-bloom, in the forms that the module valkey-bloom
-// writes and reads: the module value, and the payload of BF.LOAD. Both store a layer as a blob,
-// which consists of 45 bytes and the layer's bits.
+// Encodes and decodes filters of the layout valkey-bloom as the module valkey-bloom does. There are
+// two forms: the module value, and the payload of BF.LOAD. Both store a layer as a blob, which
+// consists of 45 bytes and the layer's bits.
 //
 // Invariants: all layers of a filter have the first layer's seed.
 // Thread safety: pure functions; the caller holds the lock of the filter's key.

@@ -18,8 +18,9 @@ namespace {
 //   t      a number as text
 //   1 2 3  so many words of eight bytes, such as a time or the two words of a stream's message id
 //   *(…)   a count n, then n times the parts in the brackets
-// The form is empty if this server does not know the encoding. kArrayForm and kReferenceForm are
-// not described by their parts, because a value's own bytes decide which parts follow.
+//
+// The form is empty if this server does not know the encoding. Two forms, kArrayForm and
+// kReferenceForm, do not list the parts, because a value's own bytes decide which parts follow.
 struct ForeignType {
   std::string_view name;
   std::string_view form = {};
