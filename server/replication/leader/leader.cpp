@@ -17,6 +17,7 @@
 #include "core/bloom/arrays/array_memory.h"
 #include "core/clock.h"
 #include "persistence/files/file_system.h"
+#include "persistence/files/open_file.h"
 #include "persistence/journal.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/base/config/config.h"

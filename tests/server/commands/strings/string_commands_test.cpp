@@ -26,7 +26,7 @@ class StringCommandsTest : public CommandTest {
   }
 };
 
-const std::string kSyntaxReply = encoded_error(kSyntaxError);
+const std::string kSyntaxReply = encoded_error(protocol::kSyntaxError);
 const std::string kNoExpiryAllowed = encoded_error(protocol::invalid_expiry("set"));
 
 TEST_F(StringCommandsTest, GetReturnsWhatSetStored) {
