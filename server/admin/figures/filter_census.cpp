@@ -99,8 +99,11 @@ void FilterCensus::finish() {
     return std::tuple(~filter.size_bytes, filter.database, std::string_view(filter.key));
   };
   std::ranges::sort(figures.largest, {}, order);
-  const auto repeated = std::ranges::unique(figures.largest, {}, order);
-  figures.largest.erase(repeated.begin(), repeated.end());
+  const auto is_twice = [order](const LargeFilter& left, const LargeFilter& right) {
+    return order(left) == order(right);
+  };
+  figures.largest.erase(std::unique(figures.largest.begin(), figures.largest.end(), is_twice),
+                        figures.largest.end());
   std::erase_if(figures.largest, [this](LargeFilter& filter) { return !describe(filter); });
   figures_ = std::move(figures);
   const int64_t rest_us = kRestPerWork * std::max<int64_t>(0, walk_->spent_us - kFreeUs);

@@ -37,6 +37,14 @@ def suspend_child(node, command, end):
         if stopped := node.server.suspend_children():
             return stopped[0]
         wait_until(lambda: ended() > before, f"the end of {command}")
+        # The server logs the end of the child a moment before it accepts the next command.
+        wait_until(lambda: not saves(node), f"the end of {command} in INFO")
+
+
+def saves(node):
+    """Returns whether INFO shows a snapshot or a rewrite in progress."""
+    fields = info(node.operator, "persistence")
+    return "1" in (fields["rdb_bgsave_in_progress"], fields["aof_rewrite_in_progress"])
 
 
 class Event:
