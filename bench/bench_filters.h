@@ -23,7 +23,7 @@
 
 #include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 
 namespace bench {
 

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "core/release_storage.h"
+#include "core/memory/release_storage.h"
 #include "core/short_bytes.h"
 
 namespace persistence {

@@ -3,7 +3,7 @@
 
 #include <new>
 
-#include "core/growing_block.h"
+#include "core/memory/growing_block.h"
 
 namespace protocol {
 namespace {

@@ -51,7 +51,7 @@ SOURCE_FOLDERS = (*PRODUCT_FOLDERS, "tests", "bench")
 BOOST_IN_CORE = ("boost/container/", "boost/unordered/", "boost/system/")
 LAYERS = {
     "core": (("core",), ("xxhash.h", "fmt/", *BOOST_IN_CORE)),
-    "protocol": (("protocol", "core/number.h", "core/growing_block.h"), ("fmt/",)),
+    "protocol": (("protocol", "core/number.h", "core/memory/growing_block.h"), ("fmt/",)),
     "persistence": (
         ("persistence", "core", "protocol"),
         ("fmt/", "xxhash.h", "isa-l", "lzf.h", "liblzf/", *BOOST_IN_CORE),
@@ -129,6 +129,11 @@ COMMIT_HELPERS = (
     "server/commands/strings/multi_string_commands.cpp",
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+# Matches the start of the definition of a member function, and its class. Only definitions begin at
+# the start of a line.
+MEMBER_DEFINITION = re.compile(
+    r"^(?:[\w:][^\n;{}()=#]*?[\s*&>])??((?:[A-Z]\w*::)+)~?\w+\(", re.MULTILINE
+)
 # Matches the code before a `{` if this brace does not open a function body.
 NOT_A_FUNCTION = re.compile(
     r"\b(namespace|class|struct|union|enum|extern)\b[^()]*$|=\s*$|\b(return|do|else|try)\s*$"
@@ -466,6 +471,19 @@ class Tree:
                 )  # fmt: skip
 
     def check_classes(self):
+        places = {}
+        for path in self._product_sources():
+            if path.suffix != ".cpp":
+                continue
+            for found in MEMBER_DEFINITION.finditer(strip_code(self.texts[path])):
+                places.setdefault((path.parts[0], found[1].removesuffix("::")), set()).add(path)
+        for (_, name), paths in places.items():
+            for path in sorted(paths)[1:]:
+                self.complain(
+                    path, 1,
+                    f"defines functions of {name}, as {sorted(paths)[0]} does: define a class in "
+                    "one file, or divide it by role",
+                )  # fmt: skip
         for name, size in self.class_sizes().items():
             if size > CLASS_MEMBERS_MAX:
                 path, _, class_name = name.partition(" ")

@@ -25,7 +25,7 @@
 #include "core/bloom/hash.h"
 #include "core/bloom/layer.h"
 #include "core/bloom/parameters.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "core/result.h"
 
 namespace core::bloom {

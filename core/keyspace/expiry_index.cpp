@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/release_storage.h"
+#include "core/memory/release_storage.h"
 
 namespace core::keyspace {
 

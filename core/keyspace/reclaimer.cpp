@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/thread_heap.h"
+#include "core/memory/thread_heap.h"
 
 namespace core::keyspace {
 namespace {

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "core/release_storage.h"
+#include "core/memory/release_storage.h"
 #include "persistence/aof/batch_lines.h"
 
 namespace persistence {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/populate_pages.h"
+#include "core/memory/populate_pages.h"
 #include "persistence/bytes/crc64.h"
 
 namespace persistence {

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "core/bloom/scalable_filter.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "core/result.h"
 
 namespace persistence {

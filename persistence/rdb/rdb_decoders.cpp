@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/thread_heap.h"
+#include "core/memory/thread_heap.h"
 
 namespace persistence {
 namespace {

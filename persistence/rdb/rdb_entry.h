@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "core/keyspace/entry.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "persistence/bytes/stream_reader.h"
 
 namespace persistence {

@@ -10,7 +10,7 @@
 
 #include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "core/printable.h"
 #include "persistence/rdb/rdb_check.h"
 #include "persistence/rdb/rdb_reader.h"

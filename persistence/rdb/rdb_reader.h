@@ -22,7 +22,7 @@
 #include <string_view>
 
 #include "core/keyspace/entry.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "core/result.h"
 #include "persistence/bytes/byte_stream.h"
 #include "persistence/rdb/rdb_writer.h"

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "core/result.h"
 #include "protocol/error_texts.h"
 #include "server/base/config/config.h"

@@ -18,7 +18,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/growing_block.h"
+#include "core/memory/growing_block.h"
 #include "server/session/big_argument.h"
 
 namespace server::net {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "core/release_storage.h"
+#include "core/memory/release_storage.h"
 
 namespace server::net {
 

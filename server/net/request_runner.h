@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/release_storage.h"
+#include "core/memory/release_storage.h"
 #include "protocol/request_parser.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/net/loop/reply_gate.h"

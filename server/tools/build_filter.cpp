@@ -13,19 +13,15 @@
 
 #include "core/bloom/layouts.h"
 #include "core/clock.h"
-#include "persistence/bulk/filter_file.h"
 #include "server/base/log/progress_line.h"
 #include "server/base/process/compatibility.h"
 #include "server/base/process/memory_monitor.h"
 #include "server/tools/build_options.h"
+#include "server/tools/filter_file.h"
 #include "server/tools/signal_cleanup.h"
 
 namespace server {
 namespace {
-
-using persistence::BuildProgress;
-using persistence::FilterFileFigures;
-using persistence::FilterFileRequest;
 
 // Returns the number of processors that this process may use.
 unsigned core_count() {
@@ -80,9 +76,9 @@ core::Result<int> build(const BuildOptions& options) {
   const SignalCleanup cleanup(temporary);
   const MemoryMonitor memory;
   core::ThreadTeam team(core_count());
-  persistence::DescriptorStream items(STDIN_FILENO, "standard input");
-  const auto built = persistence::build_filter_file(
-      {persistence::posix_file_system(), memory, team}, items, request);
+  DescriptorStream items(STDIN_FILENO, "standard input");
+  const auto built =
+      build_filter_file({persistence::posix_file_system(), memory, team}, items, request);
   line.clear();
   if (!built) return built.error();
   const double seconds = double(std::max<int64_t>(1, clock.monotonic_us() - start_us)) / 1e6;

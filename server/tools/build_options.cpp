@@ -65,7 +65,6 @@ core::Result<> take_records(std::string_view text, BuildOptions& options) {
   if (text != "lines" && text != "length32") {
     return core::Error{fmt::format("--records takes lines or length32, not '{}'", text)};
   }
-  using persistence::RecordFormat;
   options.format = text == "lines" ? RecordFormat::kLines : RecordFormat::kLength32;
   return {};
 }

@@ -14,7 +14,7 @@
 
 #include "core/bloom/parameters.h"
 #include "core/result.h"
-#include "persistence/bulk/record_blocks.h"
+#include "server/tools/record_blocks.h"
 
 namespace server {
 
@@ -24,7 +24,7 @@ struct BuildOptions {
   core::bloom::FilterParameters parameters;
   bool counts_items = true;  // true if no capacity was given, so the items are counted first
   int native_version = core::bloom::kNativeVersionMax;
-  persistence::RecordFormat format = persistence::RecordFormat::kLines;
+  RecordFormat format = RecordFormat::kLines;
 };
 
 // `arguments` excludes the program's name: --build-filter, the path, options and their values.

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/bloom/window.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "persistence/journal.h"
 
 namespace persistence {

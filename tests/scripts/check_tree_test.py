@@ -428,6 +428,15 @@ class CheckTreeTest(unittest.TestCase):
         files["server/net/loop/b.h"] = HEADER
         self.assert_accepted({**files, "server/net/c.h": HEADER})
 
+    def test_a_class_in_two_files(self):
+        one = {"core/a.h": HEADER, "core/a.cpp": SPDX + "int A::f() {\n  B::g();\n}\n"}
+        one |= {"core/b.cpp": SPDX + "A* B::f() {\n  A::g(1);\n}\nA::B A::B::h() {}\n"}
+        one |= {UNTESTED: "core/a\ncore/b\n"}
+        self.assert_accepted(one)
+        for function in ("std::vector<int> A::g(", "A::A(", "A::~A(", "void f();\n\nA& A::g("):
+            two = {**one, "core/b.cpp": SPDX + function + ") {}\n"}
+            self.assert_refused(two, r"^core/b.cpp:1: defines functions of A, as core/a.cpp does")
+
     @staticmethod
     def _class(members):
         return HEADER + f"class A {{\n public:\n{members}}};\n"

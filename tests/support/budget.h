@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 
 namespace support {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "core/bloom/scalable_filter.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "core/result.h"
 #include "persistence/filters/bloomery_codec.h"
 #include "persistence/filters/filter_chunks.h"

@@ -19,7 +19,7 @@
 
 #include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "tests/support/vectors.h"
 
 namespace filters {

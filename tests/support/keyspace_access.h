@@ -11,7 +11,7 @@
 
 #include "core/bloom/scalable_filter.h"
 #include "core/keyspace/keyspace.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 
 namespace server {
 

@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/bitmap/bitmap.h"
+#include "core/bitmap.h"
 #include "core/bloom/arrays/private_memory.h"
-#include "core/populate_pages.h"
+#include "core/memory/populate_pages.h"
 
 namespace core::bloom {
 namespace {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "core/thread_heap.h"
+#include "core/memory/thread_heap.h"
 #elif defined(BLOOMERY_ASAN) || defined(BLOOMERY_TSAN)
 #include <cstddef>
 // The sanitizers have an allocator of their own, and no header declares the functions that return

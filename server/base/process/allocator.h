@@ -29,8 +29,8 @@ AllocatorFigures allocator_figures();
 // nanoseconds per thread.
 uint64_t heap_bytes();
 // Corrects heap_bytes() by the allocator's statistics, which include the allocator's own tables and
-// the threads that are not counted (core/thread_heap.h). Takes about 30 microseconds. Does nothing
-// if another thread allocates during the call.
+// the threads that are not counted (core/memory/thread_heap.h). Takes about 30 microseconds. Does
+// nothing if another thread allocates during the call.
 void correct_heap_bytes();
 // Returns the name of the allocator: "jemalloc-5.3.0", "libc" or "sanitizer".
 std::string allocator_name();

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "core/bloom/arrays/bit_array.h"
-#include "core/growing_block.h"
 #include "core/keyspace/reclaimer.h"
-#include "core/thread_heap.h"
+#include "core/memory/growing_block.h"
+#include "core/memory/thread_heap.h"
 #include "server/base/process/allocator.h"
 
 namespace server {

@@ -20,7 +20,7 @@
 // false. The error of over_limit() is at most kUnseenBytesMax. Near the limit, over_limit()
 // includes everything that the calling thread has allocated.
 // Thread safety: all members may be called from any thread.
-// Source: server/base/process/allocator.h, core/thread_heap.h, proc(5).
+// Source: server/base/process/allocator.h, core/memory/thread_heap.h, proc(5).
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@
 #include <functional>
 #include <utility>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 
 namespace core::keyspace {
 class Reclaimer;

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/thread_heap.h"
+#include "core/memory/thread_heap.h"
 #include "server/base/log/fatal_message.h"
 #include "server/base/process/allocator.h"
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/release_storage.h"
+#include "core/memory/release_storage.h"
 
 namespace server {
 namespace {

@@ -11,8 +11,8 @@
 #include "core/bloom/redisbloom_layout.h"
 #include "core/bloom/valkeybloom_layout.h"
 #include "core/bloom/window.h"
+#include "core/memory/release_storage.h"
 #include "core/number.h"
-#include "core/release_storage.h"
 #include "persistence/filters/filter_chunks.h"
 #include "server/commands/bloom/bloom_options.h"
 

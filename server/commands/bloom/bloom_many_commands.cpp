@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/release_storage.h"
+#include "core/memory/release_storage.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_items.h"
 #include "server/commands/bloom/bloom_journal.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "core/bloom/scalable_filter.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "server/dispatch/admission.h"
 
 namespace server {

@@ -16,7 +16,7 @@
 
 #include "core/bloom/hash.h"
 #include "core/bloom/scalable_filter.h"
-#include "core/release_storage.h"
+#include "core/memory/release_storage.h"
 #include "server/dispatch/context.h"
 
 namespace server {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 
-#include "core/bitmap/bitfield.h"
+#include "core/bitfield.h"
 #include "server/commands/strings/bitmap_access.h"
 
 namespace server {

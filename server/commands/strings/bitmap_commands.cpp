@@ -2,13 +2,13 @@
 //
 // SETBIT, GETBIT, BITCOUNT, BITPOS and BITOP: strings as bitmaps. BITFIELD is in
 // bitfield_command.cpp.
-#include "core/bitmap/bitmap.h"
+#include "core/bitmap.h"
 
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 
-#include "core/bitmap/bit_operations.h"
-#include "core/bitmap/bitfield.h"
+#include "core/bit_operations.h"
+#include "core/bitfield.h"
 #include "core/keyspace/reclaimer.h"
 #include "server/commands/families.h"
 #include "server/commands/strings/bitfield_command.h"

@@ -8,7 +8,7 @@
 
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "core/number.h"
 #include "core/printable.h"
 #include "persistence/aof/aof_directory.h"

@@ -7,8 +7,8 @@
 #include <array>
 #include <span>
 
+#include "core/memory/release_storage.h"
 #include "core/number.h"
-#include "core/release_storage.h"
 #include "persistence/journal.h"
 #include "protocol/arguments.h"
 #include "server/replication/leader/replica_state.h"

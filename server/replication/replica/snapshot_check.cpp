@@ -6,7 +6,7 @@
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include "core/bloom/hash.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "core/number.h"
 #include "persistence/files/file_system.h"
 #include "persistence/rdb/rdb_format.h"

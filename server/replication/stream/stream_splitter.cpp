@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/release_storage.h"
+#include "core/memory/release_storage.h"
 #include "protocol/arguments.h"
 
 namespace server {

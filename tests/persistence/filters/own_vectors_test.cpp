@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "persistence/filters/filter_chunks.h"
 #include "persistence/filters/filter_codec.h"
 #include "persistence/rdb/dump_payload.h"

@@ -4,7 +4,7 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/bloom/window.h"
 #include "core/keyspace/keyspace.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "server/dispatch/registry.h"
 #include "tests/support/command_test.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/bloom/arrays/array_memory.h"
-#include "core/thread_heap.h"
+#include "core/memory/thread_heap.h"
 #include "server/dispatch/admission.h"
 #include "tests/server/dispatch/eviction_fixture.h"
 #include "tests/support/error_matcher.h"

@@ -25,7 +25,7 @@ TEST(BuildOptions, OmittedOptionsHaveDefaults) {
   EXPECT_EQ(options->parameters.layout, core::bloom::kLaneLayout);
   EXPECT_EQ(options->parameters.expansion, 2U);
   EXPECT_TRUE(options->counts_items);
-  EXPECT_EQ(options->format, persistence::RecordFormat::kLines);
+  EXPECT_EQ(options->format, RecordFormat::kLines);
 }
 
 TEST(BuildOptions, NativeHasTwoVersions) {
@@ -47,7 +47,7 @@ TEST(BuildOptions, AllOptionsInAnyOrder) {
   EXPECT_FALSE(options->counts_items);
   EXPECT_EQ(options->parameters.layout, core::bloom::RedisBloomLayout::kId);
   EXPECT_EQ(options->parameters.error_rate, kErrorRateMax) << "as BF.RESERVE";
-  EXPECT_EQ(options->format, persistence::RecordFormat::kLength32);
+  EXPECT_EQ(options->format, RecordFormat::kLength32);
 }
 
 TEST(BuildOptions, EachMistakeHasItsOwnMessage) {

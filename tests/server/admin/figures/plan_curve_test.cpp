@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "core/bloom/scalable_filter.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 
 namespace server::admin {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "core/bloom/scalable_filter.h"
 #include "core/keyspace/reclaimer.h"
-#include "core/thread_heap.h"
+#include "core/memory/thread_heap.h"
 
 namespace server {
 namespace {

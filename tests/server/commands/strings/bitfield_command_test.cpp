@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/bitmap/bitfield.h"
+#include "core/bitfield.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "core/bitmap/bitfield.h"
+#include "core/bitfield.h"
 #include "core/keyspace/keyspace.h"
 #include "server/base/process/memory_monitor.h"
 #include "tests/support/key_test.h"

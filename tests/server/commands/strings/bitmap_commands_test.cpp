@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "core/bitmap/bitfield.h"
+#include "core/bitfield.h"
 #include "core/keyspace/keyspace.h"
 #include "server/base/config/config.h"
 #include "server/base/process/memory_monitor.h"
