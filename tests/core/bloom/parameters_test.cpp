@@ -113,11 +113,11 @@ TEST(ForecastScalingTest, ReachableCapacityHasNoLimit) {
 }
 
 TEST(ForecastScalingTest, ForecastEndsForEveryExpansionAndLimit) {
-  constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+  constexpr uint64_t kNoMaximum = std::numeric_limits<uint64_t>::max();
   for (const auto layout : filters::kLayouts) {
     for (const uint32_t expansion : {1U, 2U, 32768U, 4294967295U}) {
       const auto forecast =
-          forecast_scaling(filters::parameters(layout, 7, 0.01, expansion), kNoLimit, kNoLimit);
+          forecast_scaling(filters::parameters(layout, 7, 0.01, expansion), kNoMaximum, kNoMaximum);
       EXPECT_NE(forecast.limit, ScalingLimit::kNone);
     }
   }

@@ -70,7 +70,7 @@ TEST(StatusTest, ServersThatKeepANewerTopologyAreCounted) {
 TEST(StatusTest, ServersSayThemselvesThatTheyAreNotReady) {
   ClusterStatus status = sample_status();
   // The server has restarted so recently that its clients may not have reconnected yet.
-  status.facts[1]->since_ready_s = 1;
+  status.facts[1]->since_ready_s = 2;
   EXPECT_NE(status_table(status).find("replica  starting"), std::string::npos);
   status.facts[1]->link_is_up = false;
   EXPECT_NE(status_table(status).find("replica  link down"), std::string::npos);
