@@ -65,8 +65,11 @@ core::Result<> User::apply(std::string_view rule) {
   if (rule.empty()) return {};
   if (equals_ignore_case(rule, "on") || equals_ignore_case(rule, "off")) {
     is_on_ = rule.size() == 2;
-  } else if (equals_ignore_case(rule, "nopass") || equals_ignore_case(rule, "resetpass")) {
-    has_no_password_ = rule.size() == std::string_view("nopass").size();
+  } else if (equals_ignore_case(rule, "nopass")) {
+    has_no_password_ = true;
+    passwords_.clear();
+  } else if (equals_ignore_case(rule, "resetpass")) {
+    has_no_password_ = false;
     passwords_.clear();
   } else if (equals_ignore_case(rule, "sanitize-payload")) {
     sanitizing_ = Sanitizing::kSanitize;
