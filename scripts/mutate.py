@@ -162,12 +162,24 @@ def describe(mutation):
 
 def from_old(old, texts):
     """Yields (number, mutation) of each result in `old`. The mutation is None if its line no longer
-    exists.
+    exists. If the file has moved, the mutation has the new path.
     """
     for row in old["mutations"]:
         mutation = Mutation(*(row[field] for field in Mutation._fields))
-        text = texts.get(mutation.path)
-        yield row["number"], mutation_operators.relocate(mutation, text or "")
+        yield row["number"], find_again(mutation, texts)
+
+
+def find_again(mutation, texts):
+    """Returns the mutation with the path and line number that its line has in `texts`, or None. The
+    file may have moved to another folder, but must have the same name.
+    """
+    name = pathlib.Path(mutation.path).name
+    for path in sorted(texts, key=lambda path: (path != mutation.path, path)):
+        if pathlib.Path(path).name == name:
+            found = mutation_operators.relocate(mutation._replace(path=path), texts[path])
+            if found:
+                return found
+    return None
 
 
 def lost(old, rows):

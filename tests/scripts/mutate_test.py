@@ -146,6 +146,12 @@ class ReportTest(unittest.TestCase):
         self.assertEqual([(number, each.line) for number, each in found], [(4, 3)])
         self.assertEqual([each for _, each in mutate.from_old(old, {PATH: ""})], [None])
 
+    def test_finds_lines_of_moved_files(self):
+        moved = "server/" + pathlib.Path(PATH).name
+        texts = {"server/other.cpp": body("return a < b;"), moved: "\n" + body("return a < b;")}
+        ((_, found),) = mutate.from_old({"mutations": [self.row(4, "")]}, texts)
+        self.assertEqual((found.path, found.line), (moved, 3))
+
     def test_replaces_mutations_that_do_not_compile(self):
         mutation = mutation_operators.candidates(PATH, body("return a < b;"))[0]
         trial = mock.Mock()
