@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <atomic>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -17,13 +19,14 @@
 #include "server/cluster/permit_clock.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/server/cluster/scripted_etcd.h"
+#include "tests/server/cluster_node/fake_node.h"
 
 namespace server::cluster {
 namespace {
 
 struct QuietHost final : NodeHost {
-  ReplicationFacts facts(const Shard*) override { return {}; }
-  void promote(uint64_t) override {}
+  ReplicationFacts facts(const Shard*) override { return own_facts; }
+  void promote(uint64_t) override { is_promoted = true; }
   void follow(const Node&, uint64_t) override {}
   void hold_writes(std::function<void(uint64_t)>) override {}
   void release_writes() override {}
@@ -31,6 +34,8 @@ struct QuietHost final : NodeHost {
     if (on_change) on_change();
   }
 
+  ReplicationFacts own_facts;
+  std::atomic<bool> is_promoted = false;
   std::function<void()> on_change;  // the node's thread calls this function
 };
 
@@ -156,6 +161,25 @@ TEST_F(ClusterNodeTest, AskedReplicaReadsLiveNodesAtOnce) {
   EXPECT_NE(before, 0U);
   node->post([](Member& member, int64_t now_us) { (void)member.offset(now_us, "s1"); });
   EXPECT_TRUE(run_until(io_, [&] { return reads_of_alive() > before; }));
+  node->stop();
+}
+
+// The leader's key is gone from etcd, but the leader answers that it has all data of this replica.
+// The replica then waits and asks again, before it takes over.
+TEST_F(ClusterNodeTest, ReplicaYieldsToALeaderThatAnswers) {
+  const FakeNode leader(std::deque<std::string>(1000, "+7 1000\r\n"));
+  Node& stored_leader = *stored_.node(id_of('a'));
+  stored_leader.ip = leader.node().ip;
+  stored_leader.port = leader.node().port;
+  host_.own_facts.has_whole_copy = true;
+  auto node = make(id_of('b'), {"--cluster-node-timeout", "1000"});
+  node->start();
+  const auto has_asked_again = [&] {
+    const std::string received = leader.received();
+    return received.find("OFFSET") != received.rfind("OFFSET");
+  };
+  EXPECT_TRUE(run_until(io_, [&] { return host_.is_promoted || has_asked_again(); }));
+  EXPECT_FALSE(host_.is_promoted);
   node->stop();
 }
 
