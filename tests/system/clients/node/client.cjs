@@ -10,6 +10,8 @@ const path = require('node:path');
 const { createRequire } = require('node:module');
 
 const [port, protocol, folder, authority] = process.argv.slice(2);
+// Timeout of the clients in milliseconds. It passes only if the server hangs.
+const patienceMs = 60_000 * Number(process.env.BLOOMERY_SLOW ?? 1);
 // Options of node:tls, undefined without encryption.
 const tls = authority && { ca: fs.readFileSync(authority), servername: 'localhost' };
 
@@ -51,6 +53,7 @@ module.exports = {
   assert,
   checkHeard,
   load,
+  patienceMs,
   port: Number(port),
   protocol: Number(protocol),
   rejects,

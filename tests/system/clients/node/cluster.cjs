@@ -3,7 +3,7 @@
 // Cluster clients against a cluster of CLUSTER_LEADERS shards, without it against one server that
 // plays a whole cluster. CLUSTER_CLIENT names the package: redis, ioredis or @valkey/valkey-glide.
 'use strict';
-const { assert, load, port, protocol, rejects, run } = require('./client.cjs');
+const { assert, load, patienceMs, port, protocol, rejects, run } = require('./client.cjs');
 const KEYS = 200;
 const LEADERS = Number(process.env.CLUSTER_LEADERS ?? 1);
 
@@ -13,7 +13,7 @@ const openers = {
     const { createCluster } = load('redis');
     const cluster = createCluster({
       rootNodes: [{ url: `redis://127.0.0.1:${port}` }],
-      defaults: { RESP: protocol },
+      defaults: { RESP: protocol, socket: { connectTimeout: patienceMs } },
     });
     cluster.on('error', (error) => {
       throw error;
@@ -29,7 +29,8 @@ const openers = {
   async ioredis() {
     const Redis = load('ioredis');
     const cluster = new Redis.Cluster([{ host: '127.0.0.1', port }], {
-      redisOptions: { protocol },
+      redisOptions: { protocol, connectTimeout: patienceMs },
+      slotsRefreshTimeout: patienceMs,
     });
     await new Promise((resolve, reject) => cluster.once('ready', resolve).once('error', reject));
     assert.equal(cluster.nodes('master').length, LEADERS);
@@ -47,7 +48,8 @@ const openers = {
     const cluster = await GlideClusterClient.createClient({
       addresses: [{ host: '127.0.0.1', port }],
       protocol: protocol === 3 ? ProtocolVersion.RESP3 : ProtocolVersion.RESP2,
-      requestTimeout: 10_000,
+      requestTimeout: patienceMs,
+      advancedConfiguration: { connectionTimeout: patienceMs },
     });
     return {
       command: (words) => cluster.customCommand(words),

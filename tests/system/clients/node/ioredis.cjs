@@ -2,7 +2,17 @@
 //
 // ioredis 5 (RESP2) and 6 (RESP2 and RESP3): ready check by INFO, pipelines, MULTI, BF.* by call().
 'use strict';
-const { assert, checkHeard, load, port, protocol, rejects, run, tls } = require('./client.cjs');
+const {
+  assert,
+  checkHeard,
+  load,
+  patienceMs,
+  port,
+  protocol,
+  rejects,
+  run,
+  tls,
+} = require('./client.cjs');
 const Redis = load('ioredis');
 
 function flag(value) {
@@ -30,7 +40,14 @@ async function checkPubSub(client) {
 }
 
 run(async () => {
-  const client = new Redis({ host: '127.0.0.1', port, protocol, tls, maxRetriesPerRequest: 0 });
+  const client = new Redis({
+    host: '127.0.0.1',
+    port,
+    protocol,
+    tls,
+    connectTimeout: patienceMs,
+    maxRetriesPerRequest: 0,
+  });
   client.on('error', (error) => {
     throw error;
   });

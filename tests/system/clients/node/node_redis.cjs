@@ -2,7 +2,17 @@
 //
 // node-redis 4, 5 and 6 with the typed bf.* of @redis/bloom, over RESP2 and RESP3.
 'use strict';
-const { assert, checkHeard, load, port, protocol, rejects, run, tls } = require('./client.cjs');
+const {
+  assert,
+  checkHeard,
+  load,
+  patienceMs,
+  port,
+  protocol,
+  rejects,
+  run,
+  tls,
+} = require('./client.cjs');
 const { createClient } = load('redis');
 
 // Version 4 names the fields; later ones hand out RedisBloom's labels.
@@ -67,7 +77,7 @@ run(async () => {
   // Version 4 knows no RESP option and ignores it.
   const encryption = tls && { tls: true, ...tls };
   const client = createClient({
-    socket: { host: '127.0.0.1', port, ...encryption },
+    socket: { host: '127.0.0.1', port, connectTimeout: patienceMs, ...encryption },
     RESP: protocol,
   });
   client.on('error', (error) => {

@@ -2,15 +2,15 @@
 //
 // valkey-glide: native core, HELLO and INFO REPLICATION on connect, BF.* by customCommand().
 'use strict';
-const { assert, load, port, protocol, rejects, run } = require('./client.cjs');
+const { assert, load, patienceMs, port, protocol, rejects, run } = require('./client.cjs');
 const { Batch, GlideClient, ProtocolVersion } = load('@valkey/valkey-glide');
 
 run(async () => {
   const client = await GlideClient.createClient({
     addresses: [{ host: '127.0.0.1', port }],
     protocol: protocol === 3 ? ProtocolVersion.RESP3 : ProtocolVersion.RESP2,
-    requestTimeout: 10_000,
-    advancedConfiguration: { connectionTimeout: 10_000 },
+    requestTimeout: patienceMs,
+    advancedConfiguration: { connectionTimeout: patienceMs },
   });
   assert.equal(await client.ping(), 'PONG');
   assert.equal(await client.set('s', 'v'), 'OK');

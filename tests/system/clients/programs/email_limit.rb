@@ -64,7 +64,7 @@ def check(condition, message)
   raise message unless condition
 end
 
-redis = Redis.new(host: '127.0.0.1', port: Integer(ARGV[0]))
+redis = Redis.new(host: '127.0.0.1', port: Integer(ARGV[0]), timeout: 60)
 limit = EmailLimit.new(redis, '2026-11', ttl_s: 3600)
 contacts = (0...7000).map { |number| "contact#{number}@example.org" }
 

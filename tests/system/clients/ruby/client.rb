@@ -16,7 +16,7 @@ else
   raise "expected an error like #{pattern}"
 end
 
-redis = Redis.new(host: '127.0.0.1', port: Integer(ARGV[0]), db: 2)
+redis = Redis.new(host: '127.0.0.1', port: Integer(ARGV[0]), db: 2, timeout: 60)
 check 'PONG', redis.ping
 check 'OK', redis.set('s', "\x00\xFF".b, ex: 100)
 check "\x00\xFF".b, redis.get('s').b
