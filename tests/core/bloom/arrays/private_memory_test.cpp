@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "core/bloom/arrays/private_memory.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <inttypes.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "core/bloom/arrays/bit_array.h"
@@ -35,6 +42,23 @@ std::vector<uint64_t> walk(const PrivateMemory& memory, const void* array) {
     for (; at < end; at += kArrayPageBytes) pages.push_back(at);
   }
   return pages;
+}
+
+// Returns the line VmFlags of the mapping that contains `memory`, from /proc/self/smaps. proc(5)
+// describes the file.
+std::string flags_of(const void* memory) {
+  std::ifstream maps("/proc/self/smaps");
+  bool is_inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &begin, &end) == 2) {
+      const auto address = reinterpret_cast<uintptr_t>(memory);
+      is_inside = begin <= address && address < end;
+    }
+    if (is_inside && line.starts_with("VmFlags:")) return line;
+  }
+  return "";
 }
 
 TEST(PrivateMemoryTest, KnowsWhichPagesWereTouched) {
@@ -65,6 +89,18 @@ TEST(PrivateMemoryTest, KnowsWhichPagesWereTouched) {
   memory.unmap(array, kPrivateBytes);
   EXPECT_EQ(memory.reserved_bytes(), reserved);
   EXPECT_EQ(memory.resident_bytes(), resident);
+}
+
+// With huge pages, one touched byte would take 2 MiB where the system enables them for all memory.
+TEST(PrivateMemoryTest, HugePagesAreDisabled) {
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) {
+    GTEST_SKIP() << "this kernel has no huge pages";
+  }
+  PrivateMemory& memory = PrivateMemory::of_process();
+  void* const array = memory.map(kPrivateBytes);
+  ASSERT_NE(array, nullptr);
+  EXPECT_THAT(flags_of(array), testing::HasSubstr(" nh"));
+  memory.unmap(array, kPrivateBytes);
 }
 
 TEST(PrivateMemoryTest, EveryPageCountsAsTouchedWithoutThePageMap) {
