@@ -329,6 +329,9 @@ TEST_F(BloomDeletionCommandsTest, PlanAndStatsTellTheResidue) {
   const std::string plan = run({"BF.PLAN", "0.01", "1000", "DELETABLE", "REGIONS", "10"});
   EXPECT_NE(plan.find(bulk("predicted residue") + "*8\r\n" + bulk("25%")), std::string::npos);
   EXPECT_EQ(run({"BF.PLAN", "0.01", "1000"}).find("residue"), std::string::npos);
+  const std::string fingerprints = run({"BF.PLAN", "0.01", "1000", "DELETABLE"});
+  EXPECT_NE(fingerprints.find(bulk("60%") + bulk("0") + bulk("100%") + bulk("0")),
+            std::string::npos);
   ASSERT_EQ(reserve("f", "0.01", "1000", {"DELETABLE"}), kOk);
   EXPECT_NE(run({"BF.STATS", "f"}).find(bulk("predicted residue") + bulk("0")), std::string::npos);
   ASSERT_EQ(reserve("r", "0.01", "1000", {"DELETABLE", "REGIONS", "10"}), kOk);
