@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "core/memory/thread_heap.h"
 #include "tests/support/environment.h"
 #include "tests/support/stream_bytes.h"
 
@@ -147,6 +149,27 @@ TEST(StreamSplitterTest, AUnitBeyondTheLimitIsAnError) {
     EXPECT_EQ(other.next(), cut > 0 ? Status::kError : Status::kNeedMore);
     other.append(std::string_view(text).substr(cut));
     EXPECT_EQ(other.next(), Status::kError);
+  }
+}
+
+TEST(StreamSplitterTest, MemoryOfABigUnitIsFreed) {
+  constexpr uint64_t kKeptBytesMax = uint64_t{3} << 19;
+  if (!core::thread_heap_bytes()) GTEST_SKIP() << "only jemalloc counts the bytes of a thread";
+  const std::string many_words = command(std::vector<std::string_view>(200'000, "x"));
+  std::string many_commands = command({"MULTI"});
+  for (int i = 0; i < 300'000; ++i) many_commands += command({"PING"});
+  many_commands += command({"EXEC"});
+  StreamSplitter splitter(size_t{64} << 20);
+  for (const std::string& unit : {many_words, many_commands}) {
+    const uint64_t before = *core::thread_heap_bytes();
+    splitter.append(unit);
+    EXPECT_EQ(splitter.next(), Status::kUnit);
+    splitter.append(command({"PING"}));
+    EXPECT_EQ(splitter.next(), Status::kUnit);
+    EXPECT_EQ(splitter.next(), Status::kNeedMore);
+    splitter.append(command({"PING"}));
+    EXPECT_EQ(splitter.next(), Status::kUnit);
+    EXPECT_LT(*core::thread_heap_bytes(), before + kKeptBytesMax);
   }
 }
 
