@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "core/base64.h"
 #include "tests/server/cluster/scripted_etcd.h"
@@ -23,6 +24,9 @@ namespace server::cluster {
 
 class EtcdStore {
  public:
+  // Whether the connection ends before or after a change is executed.
+  enum class HangUp { kNever, kBefore, kAfter };
+
   EtcdStore() : thread_([this] { io_.run(); }) {}
   ~EtcdStore() {
     io_.stop();
@@ -40,6 +44,11 @@ class EtcdStore {
     const std::scoped_lock lock(mutex_);
     ++revision_;
     keys_.erase(key);
+  }
+  // Ends the connection at the next transaction that puts a key, instead of sending the reply.
+  void hang_up_at_next_change(HangUp when) {
+    const std::scoped_lock lock(mutex_);
+    hang_up_ = when;
   }
   // Returns the value of the key, or "" if there is no such key.
   std::string value(const std::string& key) const {
@@ -118,7 +127,11 @@ class EtcdStore {
       return http_reply(boost::json::serialize(range(asked)));
     }
     if (request.starts_with("POST /v3/kv/txn ")) {
-      return http_reply(boost::json::serialize(txn(asked)));
+      const bool is_change = body.find("request_put") != std::string::npos;
+      const HangUp when = is_change ? std::exchange(hang_up_, HangUp::kNever) : HangUp::kNever;
+      if (when == HangUp::kBefore) return std::string(ScriptedEtcd::kHangUp);
+      const std::string reply = http_reply(boost::json::serialize(txn(asked)));
+      return when == HangUp::kAfter ? std::string(ScriptedEtcd::kHangUp) : reply;
     }
     return http_reply("404 page not found", "404 Not Found");
   }
@@ -130,6 +143,7 @@ class EtcdStore {
   mutable std::mutex mutex_;  // this mutex guards the members below
   std::map<std::string, Kept> keys_;
   uint64_t revision_ = 1;
+  HangUp hang_up_ = HangUp::kNever;
   std::thread thread_;
 };
 

@@ -111,6 +111,18 @@ TEST_F(ClusterToolCallsTest, AClusterIsMadeOnce) {
               HasSubstr("exists already"));
 }
 
+TEST_F(ClusterToolCallsTest, AChangeWithoutReplyIsFinishedOnce) {
+  for (const auto when : {EtcdStore::HangUp::kBefore, EtcdStore::HangUp::kAfter}) {
+    etcd_.remove(kTestKeys.topology);
+    const auto only = node('a');
+    const uint64_t before = etcd_.revision();
+    etcd_.hang_up_at_next_change(when);
+    const auto done = tool_->create({only->address()}, 0);
+    EXPECT_TRUE(done) << text_of(done);
+    EXPECT_EQ(etcd_.revision(), before + 1);
+  }
+}
+
 TEST_F(ClusterToolCallsTest, AStrangerIsNoNode) {
   const auto good = node('a');
   const PlayedNode stranger('b');
