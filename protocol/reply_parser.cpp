@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "core/number.h"
@@ -114,10 +113,8 @@ ReplyParser::Step ReplyParser::open_aggregate(Reply reply, std::string_view coun
     return fail("invalid aggregate length");
   }
   if (open_.size() >= limits_.reply_depth_max) return fail("nested too deeply");
+  // The product below fits in a size_t of 64 bits, because the count is at most 2^63 - 1.
   const size_t pairs = has_pairs(reply.type) ? 2 : 1;
-  if (static_cast<size_t>(*count) > std::numeric_limits<size_t>::max() / pairs) {
-    return fail("invalid aggregate length");
-  }
   if (*count == 0) return deliver(std::move(reply));
   // A preceding attribute belongs to the aggregate, not to its first element.
   reply.attributes = std::exchange(pending_attributes_, {});
