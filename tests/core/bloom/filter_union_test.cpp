@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/bloom/valkeybloom_layout.h"
 #include "core/bloom/window.h"
 #include "tests/support/error_matcher.h"
 #include "tests/support/filters.h"
@@ -186,6 +187,16 @@ TEST(FilterUnion, RejectsFiltersWithAWindow) {
   EXPECT_THAT(refusal(*base, *windowed), reason);
   EXPECT_THAT(refusal(*windowed, *base), reason);
   EXPECT_THAT(refusal(*windowed, *windowed->clone()), reason);
+}
+
+TEST(FilterUnion, GainsLayersOnlyWithEqualTightening) {
+  FilterParameters halved = settings(ValkeyBloomLayout::kId, 100);
+  halved.tightening_ratio = 0.5;
+  FilterParameters reduced = halved;
+  reduced.tightening_ratio = 0.25;
+  const auto small = make(halved, "s", 20);
+  const auto other = make(reduced, "g", 900);
+  EXPECT_THAT(refusal(*small, *other), is_error("ERR", "tightening ratios differ (0.5 and 0.25)"));
 }
 
 TEST(FilterUnion, GainsLayersOnlyWithEqualExpansion) {
