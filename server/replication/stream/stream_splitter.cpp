@@ -111,7 +111,9 @@ StreamSplitter::Status StreamSplitter::finish_unit() {
   unit_bytes_ = parsed_;
   parsed_ = 0;
   command_count_ = word_counts_.size();
-  if (commands_.size() > kKeptCommands) core::release_storage(commands_);
+  if (commands_.size() > std::max(command_count_, kKeptCommands)) {
+    core::release_storage(commands_);
+  }
   if (commands_.size() < command_count_) commands_.resize(command_count_);
   const std::string_view unit = bytes();
   size_t word = 0;

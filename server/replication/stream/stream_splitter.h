@@ -72,7 +72,8 @@ class StreamSplitter {
   // Positions of the unit's words. They are offsets, because the buffer may move.
   std::vector<Word> words_;
   std::vector<size_t> word_counts_;
-  // A small vector never shrinks, so that its elements keep their memory.
+  // The vector shrinks only after a unit with very many commands, so that its elements keep their
+  // memory.
   std::vector<Command> commands_;
   size_t command_count_ = 0;
   std::string error_;
