@@ -170,11 +170,12 @@ def from_old(old, texts):
 
 
 def find_again(mutation, texts):
-    """Returns the mutation with the path and line number that its line has in `texts`, or None. The
-    file may have moved to another folder, but must have the same name.
+    """Returns the mutation with the path and line number that its line has in `texts`, or None. If
+    the file no longer exists, a file of the same name in another folder may contain the line.
     """
     name = pathlib.Path(mutation.path).name
-    for path in sorted(texts, key=lambda path: (path != mutation.path, path)):
+    paths = [mutation.path] if mutation.path in texts else sorted(texts)
+    for path in paths:
         if pathlib.Path(path).name == name:
             found = mutation_operators.relocate(mutation._replace(path=path), texts[path])
             if found:

@@ -151,6 +151,9 @@ class ReportTest(unittest.TestCase):
         texts = {"server/other.cpp": body("return a < b;"), moved: "\n" + body("return a < b;")}
         ((_, found),) = mutate.from_old({"mutations": [self.row(4, "")]}, texts)
         self.assertEqual((found.path, found.line), (moved, 3))
+        # A file that has not moved is not searched for elsewhere.
+        found = list(mutate.from_old({"mutations": [self.row(4, "")]}, {**texts, PATH: ""}))
+        self.assertEqual([each for _, each in found], [None])
 
     def test_replaces_mutations_that_do_not_compile(self):
         mutation = mutation_operators.candidates(PATH, body("return a < b;"))[0]
