@@ -8,7 +8,7 @@
 namespace core {
 namespace {
 
-TEST(SystemClock, UnitsAreThoseOfTheirNames) {
+TEST(SystemClock, WallTimeHasTheNamedUnits) {
   using namespace std::chrono;
   const SystemClock clock;
   const auto before = system_clock::now().time_since_epoch();

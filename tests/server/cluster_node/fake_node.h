@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// FakeNode: another node of the cluster, with scripted answers, on a thread of its own.
+// FakeNode: another node of the cluster, with scripted replies, on a thread of its own. The node
+// accepts one connection after the other, and answers each request with the next reply.
 //
 // Thread-safe.
 #pragma once
@@ -21,8 +22,6 @@
 
 namespace server::cluster {
 
-// It accepts one connection after the other, and answers each request with
-// the next element of `replies`.
 class FakeNode {
  public:
   explicit FakeNode(std::deque<std::string> replies) : replies_(std::move(replies)) {

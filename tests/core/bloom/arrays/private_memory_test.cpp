@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/bloom/arrays/bit_array.h"
+#include "tests/support/madvise_probe.h"
 
 namespace core::bloom {
 namespace {
@@ -96,6 +97,7 @@ TEST(PrivateMemoryTest, HugePagesAreDisabled) {
   if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) {
     GTEST_SKIP() << "this kernel has no huge pages";
   }
+  if (support::madvise_is_ignored()) GTEST_SKIP() << "madvise() is emulated";
   PrivateMemory& memory = PrivateMemory::of_process();
   void* const array = memory.map(kPrivateBytes);
   ASSERT_NE(array, nullptr);
