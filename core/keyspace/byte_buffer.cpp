@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/keyspace/byte_buffer.h"
 
-#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -12,19 +11,8 @@ namespace {
 
 // For blocks of this size or more, calloc returns fresh pages instead of clearing memory.
 constexpr size_t kFreshPagesMin = size_t{256} * 1024;
-// Allocation sizes above this are not rounded up: the rounding could overflow, and such a request
-// always fails.
-constexpr size_t kRoundedMax = size_t{1} << 62;
 
 }  // namespace
-
-size_t allocation_size(size_t bytes) {
-  if (bytes <= 8) return 8;
-  if (bytes > kRoundedMax) return bytes;
-  const size_t doubling = std::bit_width(bytes - 1) - 1;
-  const size_t spacing = bytes <= 128 ? 16 : size_t{1} << (doubling - 2);
-  return (bytes + spacing - 1) & ~(spacing - 1);
-}
 
 bool ByteBuffer::assign(std::string_view bytes) {
   if (bytes.empty()) {

@@ -15,11 +15,9 @@
 #include <string_view>
 #include <utility>
 
-namespace core::keyspace {
+#include "core/memory/allocation_size.h"
 
-// Number of bytes that the allocator uses for a request of `bytes`: jemalloc's size classes, four
-// per doubling. Growth in these steps wastes no memory and makes appends amortised O(1).
-size_t allocation_size(size_t bytes);
+namespace core::keyspace {
 
 class ByteBuffer {
  public:

@@ -70,7 +70,8 @@ void PubSub::Listeners::remove(uint64_t session_id) {
 }
 
 uint64_t PubSub::shared_bytes_of(const std::string& name, const Pattern* pattern) {
-  using core::keyspace::allocation_size;
+  using core::allocation_size;
+  using core::text_bytes;
   // A node of the hash table has a link and the hash in addition to its value. The table has one to
   // two buckets per node, so 1.5 buckets are counted.
   constexpr size_t kNode = 2 * sizeof(void*) + sizeof(ByName::value_type);

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/keyspace/byte_buffer.h"
+#include "core/memory/allocation_size.h"
 #include "server/session/pubsub/subscription_figures.h"
 
 namespace server {
@@ -43,12 +43,6 @@ struct ClientTracking {
   const RegisteredCommand* caching_family = nullptr;
   std::set<std::string, std::less<>> prefixes;
 };
-
-// Returns the heap memory of a string, without the string object itself.
-inline uint64_t text_bytes(const std::string& text) {
-  const size_t held_inside = std::string().capacity();
-  return text.capacity() <= held_inside ? 0 : core::keyspace::allocation_size(text.capacity() + 1);
-}
 
 class Subscriptions {
  public:
@@ -111,7 +105,7 @@ class Subscriptions {
   // Returns the memory of one map node: its links, the name and the serial.
   static uint64_t name_bytes(const std::string& name) {
     constexpr size_t kNode = 4 * sizeof(void*) + sizeof(Names::value_type);
-    return core::keyspace::allocation_size(kNode) + text_bytes(name);
+    return core::allocation_size(kNode) + core::text_bytes(name);
   }
   // Returns an estimate of the memory of one tracking prefix. The prefix is stored twice: in a node
   // of this object, and in a node of Tracking's table.

@@ -11,20 +11,6 @@
 namespace core::keyspace {
 namespace {
 
-TEST(AllocationSizeTest, FollowsTheSizeClasses) {
-  EXPECT_EQ(allocation_size(1), 8U);
-  EXPECT_EQ(allocation_size(9), 16U);
-  EXPECT_EQ(allocation_size(44), 48U);
-  EXPECT_EQ(allocation_size(128), 128U);
-  EXPECT_EQ(allocation_size(129), 160U);
-  EXPECT_EQ(allocation_size(1025), 1280U);
-  EXPECT_EQ(allocation_size(size_t{1} << 32), size_t{1} << 32);
-  for (size_t bytes = 1; bytes < 100000; bytes += 7) {
-    ASSERT_GE(allocation_size(bytes), bytes);
-    ASSERT_LE(allocation_size(bytes), bytes + bytes / 4 + 16);
-  }
-}
-
 TEST(ByteBufferTest, FollowsAStringThroughRandomChanges) {
   constexpr uint64_t kSeed = 20240611;
   SCOPED_TRACE(kSeed);
