@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "persistence/journal.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <charconv>
@@ -16,6 +17,9 @@ namespace {
 thread_local Journal::Group* open_group = nullptr;
 
 constexpr size_t kHeaderBytesMax = 24;
+// Upper bounds on the encoded size of SELECT, and on that of MULTI and EXEC together.
+constexpr size_t kSelectBytesMax = 40;
+constexpr size_t kTransactionBytes = 32;
 // Maximum capacity of an empty buffer that is kept for reuse. Each thread has such a buffer to
 // encode its commands. A journal without an append log has another one.
 constexpr size_t kCommandBytesKept = size_t{64} << 10;
@@ -100,6 +104,7 @@ void Journal::write(unsigned database, Words words) {
   append_command(command, words);
   {
     const std::scoped_lock lock(mutex_);
+    reserve(command.size() + kSelectBytesMax);
     write_to_both([&](std::optional<unsigned>& selected) {
       select(pending_, database, selected);
       pending_.append(command);
@@ -109,9 +114,12 @@ void Journal::write(unsigned database, Words words) {
 }
 
 void Journal::append_group(const Group& group) {
+  const size_t bytes_max =
+      group.bytes_.size() + group.commands_.size() * kSelectBytesMax + kTransactionBytes;
   const std::scoped_lock lock(mutex_);
   if (!group.has_published_ || second_sink_ == nullptr) {
     if (!group.has_appended_) return;
+    reserve(bytes_max);
     return write_to_both(
         [&](std::optional<unsigned>& selected) { write_group(pending_, group, false, selected); });
   }
@@ -119,6 +127,7 @@ void Journal::append_group(const Group& group) {
   write_group(whole, group, true, second_sink_database_);
   second_sink_->append(whole);
   if (!group.has_appended_) return;
+  reserve(bytes_max);
   const size_t begin = pending_.size();
   write_group(pending_, group, false, database_);
   publish(begin, nullptr);
@@ -149,11 +158,20 @@ void Journal::write_group(std::string& out, const Group& group, bool with_publis
   if (is_transaction) append_command(out, std::array<std::string_view, 1>{"EXEC"});
 }
 
+void Journal::reserve(size_t bytes) {
+  const size_t needed = pending_.size() + bytes;
+  if (needed <= pending_.capacity()) return;
+  const size_t grown = std::max(needed, 2 * pending_.capacity());
+  // The old buffer is smaller than the new one. So twice the new one bounds their sum.
+  pending_capacity_.store(2 * grown, std::memory_order_relaxed);
+  pending_.reserve(grown);
+}
+
 void Journal::publish(size_t begin, StreamSink* sink) {
   if (sink != nullptr) sink->append(std::string_view(pending_).substr(begin));
   if (!is_logged_) pending_.resize(begin);
   if (pending_.empty() && pending_.capacity() > kCommandBytesKept) core::release_storage(pending_);
-  memory_bytes_.store(pending_.capacity(), std::memory_order_relaxed);
+  pending_capacity_.store(pending_.capacity(), std::memory_order_relaxed);
   if (!is_logged_) return;
   end_.store(taken_ + pending_.size(), std::memory_order_release);
 }
@@ -195,7 +213,7 @@ uint64_t Journal::take(std::string& out) {
   assert(out.empty());
   const std::scoped_lock lock(mutex_);
   pending_.swap(out);
-  memory_bytes_.store(pending_.capacity(), std::memory_order_relaxed);
+  pending_capacity_.store(pending_.capacity(), std::memory_order_relaxed);
   taken_ += out.size();
   return taken_;
 }

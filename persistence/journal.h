@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "core/keyspace/rw_lock.h"
+#include "core/memory/allocation_size.h"
 
 namespace persistence {
 
@@ -122,9 +123,9 @@ class Journal {
   }
   // Moves the pending bytes to `out`, which must be empty, and returns the offset of their end.
   uint64_t take(std::string& out);
-  // Returns the allocated size of the buffer that holds the pending bytes.
+  // Returns the memory of the buffer that holds the pending bytes.
   uint64_t memory_bytes() const {
-    return memory_bytes_.load(std::memory_order_relaxed);
+    return core::text_bytes(pending_capacity_.load(std::memory_order_relaxed));
   }
   // Makes the journal write SELECT before the next command. Called when a new file or a new replica
   // has received no SELECT yet.
@@ -157,6 +158,9 @@ class Journal {
     database_ = second_sink_database_ = selected;
     publish(begin, second_sink_);
   }
+  // Grows pending_ so that `bytes` more fit. The copy takes time, and during the copy
+  // memory_bytes() includes both the old and the new buffer.
+  void reserve(size_t bytes);
   void publish(size_t begin, StreamSink* sink);
   void update_activity();
 
@@ -177,7 +181,7 @@ class Journal {
   uint64_t taken_ = 0;                // offset of pending_ in the stream; guarded by mutex_
   std::optional<unsigned> database_;  // database selected in the log; guarded by mutex_
   std::atomic<uint64_t> end_{0};
-  std::atomic<uint64_t> memory_bytes_{0};  // capacity of pending_
+  std::atomic<size_t> pending_capacity_{0};  // capacity of pending_, or more
   // Database that is selected in the stream of the second sink; guarded by mutex_.
   std::optional<unsigned> second_sink_database_;
 };

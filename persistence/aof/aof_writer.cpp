@@ -139,6 +139,10 @@ core::Result<> AofWriter::write_position() {
 }
 
 void AofWriter::take_journal() {
+  // take() moves the journal's memory to the batch. Between the two updates of the counts, that
+  // memory counts twice rather than not at all.
+  batch_memory_bytes_.store(core::text_bytes(batch_) + journal_.memory_bytes(),
+                            std::memory_order_relaxed);
   if (batch_.empty()) {
     batch_end_ = journal_.take(batch_);
   } else {

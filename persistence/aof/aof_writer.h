@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/memory/allocation_size.h"
 #include "core/result.h"
 #include "persistence/aof/aof_format.h"
 #include "persistence/aof/aof_increment.h"
@@ -106,7 +107,7 @@ class AofWriter {
   core::Result<> write_locked();
   void take_journal();
   void publish_batch_memory() {
-    batch_memory_bytes_.store(batch_.capacity(), std::memory_order_relaxed);
+    batch_memory_bytes_.store(core::text_bytes(batch_), std::memory_order_relaxed);
   }
   void remove_history();
 
@@ -122,7 +123,7 @@ class AofWriter {
   std::atomic<bool> awaits_sync_{false};  // true while a file before current_ is not synced
   std::atomic<uint64_t> written_{0};
   std::atomic<uint64_t> synced_{0};
-  std::atomic<uint64_t> batch_memory_bytes_{0};  // capacity of batch_
+  std::atomic<uint64_t> batch_memory_bytes_{0};  // memory of batch_, or more
 
   std::mutex sync_mutex_;  // this mutex serializes syncs; locked before mutex_
 
