@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/memory/allocation_size.h"
+
 namespace core::keyspace {
 
 namespace {
@@ -13,6 +15,10 @@ namespace {
 constexpr size_t kFreshPagesMin = size_t{256} * 1024;
 
 }  // namespace
+
+size_t ByteBuffer::memory_bytes() const {
+  return data_ == nullptr ? 0 : allocation_size(size_);
+}
 
 bool ByteBuffer::assign(std::string_view bytes) {
   if (bytes.empty()) {

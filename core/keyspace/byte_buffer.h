@@ -15,8 +15,6 @@
 #include <string_view>
 #include <utility>
 
-#include "core/memory/allocation_size.h"
-
 namespace core::keyspace {
 
 class ByteBuffer {
@@ -59,7 +57,7 @@ class ByteBuffer {
   void shrink(size_t size);
 
   // Bytes allocated on the heap.
-  size_t memory_bytes() const { return data_ == nullptr ? 0 : allocation_size(size_); }
+  size_t memory_bytes() const;
 
  private:
   bool reallocate(size_t size);

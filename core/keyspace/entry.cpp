@@ -12,6 +12,7 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/keyspace/filter_kinds.h"
 #include "core/keyspace/window_schedule.h"
+#include "core/memory/allocation_size.h"
 #include "core/number.h"
 #include "core/short_bytes.h"
 

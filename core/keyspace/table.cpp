@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/keyspace/key_hash.h"
+#include "core/memory/allocation_size.h"
 #include "core/prefetch.h"
 #include "core/short_bytes.h"
 
