@@ -71,7 +71,7 @@ class ContactsStoryTest(StoryTest):
 
     def test_contact_counts_again_in_the_next_month(self):
         words = ("CAPACITY", 1000, "ERROR", RATE)
-        end_ms = int(time.time() * 1000) + 1500
+        end_ms = int(time.time() * 1000) + 4000
         first = ("BF.INSERT", "seen", *words, "PXAT", end_ms, "ITEMS", "contact")
         # BF.INSERT sets the expiry only when it creates the filter. A later BF.INSERT leaves the
         # expiry unchanged.

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import unittest
 
-from harness import DEADLINE_S, SERVER, ServerTest, pace, seed_from_environment, wait_until
+from harness import DEADLINE_S, SERVER, ServerTest, seed_from_environment, wait_until
 from harness.counts import count
 from harness.resp import encode
 
@@ -56,19 +56,22 @@ class ClientsTest(ServerTest):
         threads = [threading.Thread(target=live, args=(words,)) for words in lives]
         for thread in threads:
             thread.start()
-        killed = 0
-        for number in range(200):
-            kind = ["normal", "pubsub"][number % 2]
-            reply = self.call("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
-            killed += reply
-            pace(0.002)
+        rounds = killed = 0
+
+        def has_killed_enough():
+            nonlocal rounds, killed
+            kind = ["normal", "pubsub"][rounds % 2]
+            killed += self.call("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
+            rounds += 1
+            return rounds >= 200 and killed > 100
+
+        wait_until(has_killed_enough, "100 killed clients", poll_every_s=0.002)
         stop.set()
         self.call("CLIENT", "KILL", "TYPE", "normal")
         self.call("CLIENT", "KILL", "TYPE", "pubsub")
         for thread in threads:
             thread.join(DEADLINE_S)
             self.assertFalse(thread.is_alive())
-        self.assertGreater(killed, 100)
         own = self.call("CLIENT", "ID")
         self.assertEqual(self.call("CLIENT", "KILL", "ID", own, "SKIPME", "no"), 1)
         self.assertTrue(self.client.is_closed_by_server())
