@@ -259,9 +259,12 @@ void ClusterNode::await(std::function<bool(const Member&, int64_t now_us)> condi
 }
 
 void ClusterNode::ask_leader(std::vector<std::string> words, Peers::Handler done) {
+  // Only requests of clients are passed on in this way. They rather wait than fail when the leader
+  // is busy, so the leader gets more time than for the questions of an election.
+  constexpr int64_t kDelayMs = 2000;
   boost::asio::post(io_, [this, words = std::move(words), done = std::move(done)]() mutable {
     const Shard* const shard = member_->topology().topology.shard_of(file_.id);
-    ask_peer(shard == nullptr ? "" : shard->leader, std::move(words), std::move(done));
+    ask_peer(shard == nullptr ? "" : shard->leader, std::move(words), std::move(done), kDelayMs);
   });
 }
 

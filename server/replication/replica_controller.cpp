@@ -276,8 +276,9 @@ void ReplicaController::drive_failover() {
     return end_failover();
   }
   log_notice("FAILOVER: the role goes to {}:{}", decision.target.host, decision.target.port);
-  failover_.hand_over();
+  // INFO reports the failover as in progress only when it also reports the new role.
   replication.become_replica();
+  failover_.hand_over();
   change_target(Target{decision.target.host, decision.target.port, true});
 }
 
