@@ -9,6 +9,7 @@ import unittest
 
 import redis
 from harness import CLUSTER_TOOL, DEADLINE_S, ServerTest, wait_until
+from harness.cluster import BUSY_WARNINGS
 from harness.etcd import EtcdTest
 
 NAME = "test"
@@ -19,10 +20,12 @@ class ClusterCreateTest(ServerTest, EtcdTest):
     def setUp(self):
         self.etcd = self.start_etcd(members=3)
         options = [
-            "--cluster-enabled", "yes", "--cluster-name", NAME, "--cluster-node-timeout", "2500",
-            "--cluster-etcd", *self.etcd.endpoints,
+            "--cluster-enabled", "yes", "--cluster-name", NAME,
+            "--cluster-node-timeout", "2500", "--cluster-etcd", *self.etcd.endpoints,
         ]  # fmt: skip
         self.servers = [self.start_server(*options) for _ in range(6)]
+        for server in self.servers:
+            server.expect_log(BUSY_WARNINGS)
         self.addresses = [f"127.0.0.1:{server.port}" for server in self.servers]
         wait_until(lambda: self.registered() == len(self.servers), "the servers register")
 

@@ -32,6 +32,16 @@ class ClusterDocumentTest(ClusterTest):
         edit(document)
         self.etcd.control("put", TOPOLOGY, json.dumps(document))
 
+    def wait_for_document(self, servers):
+        """Waits until each server knows the topology document that is in etcd now."""
+        stored = json.loads(self.etcd.control("get", "-w", "json", TOPOLOGY))["kvs"][0]
+        for server in servers:
+            wait_until(
+                lambda one=server: int(self.info(one)["cluster_current_epoch"])
+                >= stored["mod_revision"],
+                f"{server.port} knows the document",
+            )  # fmt: skip
+
     def status(self):
         return json.loads(self.tool("--json", "status"))
 
@@ -52,6 +62,7 @@ class ClusterDocumentTest(ClusterTest):
             document["nodes"][servers[0].node_id]["zone"] = "z1"
 
         self.change(add)
+        self.wait_for_document(servers)
         self.tool("failover", "s1")
         self.wait_for_replicas(servers, 1)
         document = self.topology()
@@ -139,7 +150,13 @@ class ClusterDocumentTest(ClusterTest):
             for connection, hostname in ((one, "a.example"), (two, "")):
                 connection.call("CONFIG", "SET", "cluster-announce-hostname", hostname,
                                 "cluster-preferred-endpoint-type", "hostname")  # fmt: skip
-            wait_until(lambda: b"a.example" in two.call("CLUSTER", "NODES"), "the name is known")
+            # Each server learns the name from its own watch of etcd.
+            for connection in (one, two):
+                wait_until(
+                    lambda asked=connection: asked.call("CLUSTER", "SLOTS")[0][2][0]
+                    == b"a.example",
+                    "the name is known",
+                )  # fmt: skip
             own, other = one.call("CLUSTER", "SLOTS")
             self.assertEqual(own[2][0], b"a.example")
             self.assertEqual(own[2][3], [b"ip", b"127.0.0.1"])

@@ -123,7 +123,7 @@ class ClusterFaultsTest(ClusterLoadTest):
         cut = time.monotonic()
         self.check_takeover(ISLAND, witness, new, cut)
         let_time_pass(1, why="clients on the island go on asking the old leader")
-        self.network.heal(0)
+        self.heal(0)
         self.wait_for_role(old, b"slave")
         first = witness.first_of(new)
         for insider in insiders:

@@ -132,8 +132,7 @@ class ClusterHandoverTest(ClusterLoadTest):
             self.assertEqual(connection.call("CLUSTER", "FAILOVER"), b"OK")
         self.check_handover(f"CLUSTER FAILOVER of s{lane + 1}", lane, old, new, begin)
         # All clients follow MOVED, so no client may report an error.
-        errors = [one for w in self.writers for one in w.errors if one[1] > begin]
-        self.assertEqual(errors, [], f"since {begin}; {self.cluster_logs()}")
+        self.check_errors(begin, [])
         self.wait_until_whole()
 
     def terminate(self, lane):

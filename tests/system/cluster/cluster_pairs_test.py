@@ -21,7 +21,11 @@ from harness.resp import ErrorReply
 KEY = "b"
 RECORD = f"bloomery/{NAME}/slots"
 LOG = ("--appendonly", "yes")
-SLOW_SAVES = ("--enable-debug-command", "yes", "--rdb-key-save-delay", "10000000")
+# Each key delays a child process by 60 s. The server kills the child when the test ends.
+SLOW_SAVES = ("--enable-debug-command", "yes", "--rdb-key-save-delay", "60000000")
+# cluster-node-timeout of a test with a stalled link. A member that acknowledges nothing leaves the
+# list of members in sync after twice this time.
+STALL_TIMEOUT_MS = 5000
 
 # A server as the topology shows it: other servers and clients reach it at `port`.
 Shown = collections.namedtuple("Shown", "node_id host port")
@@ -48,7 +52,10 @@ class ClusterPairsTest(ClusterTest):
     def start_pair_with_proxy(self, *options):
         """Starts a leader and its replica. Other processes reach the leader by a proxy."""
         self.etcd = self.start_etcd()
-        servers = [self.start_node(self.etcd, index, *LOG, *options) for index in range(2)]
+        servers = [
+            self.start_node(self.etcd, index, *LOG, *options, timeout_ms=STALL_TIMEOUT_MS)
+            for index in range(2)
+        ]
         for server in servers:
             server.expect_log(".*")
         leader, replica = servers
@@ -142,6 +149,17 @@ class ClusterPairsTest(ClusterTest):
             "--cluster-announce-hostname", "localhost",
             "--cluster-preferred-endpoint-type", "hostname",
         )  # fmt: skip
+
+        def host_names(server):
+            with server.connect() as connection:
+                nodes = connection.call("CLUSTER", "SLOTS")[0][2:]
+            return [node[0] for node in nodes]
+
+        for server in (leader, replica):
+            wait_until(
+                lambda one=server: host_names(one) == [b"localhost"] * 2,
+                f"{server.port} shows the host names",
+            )  # fmt: skip
         with leader.connect() as writer:
             self.assertEqual(writer.call("SET", KEY, "1"), b"OK")
             self.assertEqual(writer.call("WAIT", 1, 0), 1)

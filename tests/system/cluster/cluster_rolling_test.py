@@ -12,12 +12,11 @@ that a library reports to its caller fails the test.
 import json
 import re
 import signal
-import tempfile
 import time
 import unittest
 
 from harness import wait_until
-from harness.cluster_load import ClusterLoadTest, DiskPulse
+from harness.cluster_load import ClusterLoadTest
 from harness.cluster_writers import TAGS
 from harness.counts import IS_LONG, count
 from harness.redirects import FollowingClient
@@ -26,12 +25,6 @@ ROUNDS = count("ROLLING_RESTARTS")
 SHARDS = 2
 MOVED_MAX = 2
 PAUSE_P99_S = 0.3
-# An error does not fail the test if the machine stalled within the last HOLD_S seconds. The stalls
-# of processes must sum to more than STALL_S, or one sync of the disk must take DISK_STALL_S.
-STALL_S = 0.05
-DISK_STALL_S = 0.1
-# HOLD_S exceeds the 0.5 s for which a node may hold commands during a handover.
-HOLD_S = 1
 # Texts of errors by which the libraries report that a connection ended before the reply.
 CONNECTION_CLOSED = re.compile(r"Socket closed unexpectedly|ECONNRESET|EPIPE")
 
@@ -50,9 +43,6 @@ class ClusterRollingTest(ClusterLoadTest):
             ("valkey-glide-defaults" if IS_LONG else "valkey-glide", "valkey_glide"),
         )
         followers = self.start_followers()
-        folder = tempfile.TemporaryDirectory(prefix="bloomery-pulse-")
-        self.addCleanup(folder.cleanup)
-        self.disk_pulse = DiskPulse(folder.name)
         self.restarts = []  # tuples (begin, end, shard, whether it was the leader) of each restart
         begin = time.monotonic()
         for _ in range(ROUNDS):
@@ -140,13 +130,6 @@ class ClusterRollingTest(ClusterLoadTest):
         return (
             f"{when - begin:.2f} s after SIGTERM to the {role} of shard {shard} (restart "
             f"{len(before)}), {when - end:.2f} s after its end"
-        )
-
-    def is_of_the_machine(self, when):
-        period = (when - HOLD_S, when + STALL_S)
-        return (
-            self.pulse.stalled_between(*period) > STALL_S
-            or self.disk_pulse.longest_between(*period) > DISK_STALL_S
         )
 
     def check_pauses(self):

@@ -144,10 +144,13 @@ class ClusterSecurityTest(ClusterTest):
             slots = connections[1].call("CLUSTER", "SLOTS")
             return next(row[2][:2] for row in slots if row[0] <= SLOT_OF_KEY <= row[1])
 
+        def moved():
+            return {str(connection.call("GET", KEY)) for connection in connections} - {"None"}
+
         wait_until(lambda: target()[0] == b"localhost", "the name is known")
-        moved = {str(connection.call("GET", KEY)) for connection in connections} - {"None"}
         wanted = f"MOVED {SLOT_OF_KEY} localhost:{target()[1]}"
-        self.assertEqual(moved, {f"ErrorReply({wanted!r})"})
+        # Each server learns the name from its own watch of etcd.
+        wait_until(lambda: moved() == {f"ErrorReply({wanted!r})"}, lambda: f"{wanted} in {moved()}")
         self.assertIn(target()[1], [server.port for server in servers])
 
     def test_backup_is_restored_with_users_and_tls(self):

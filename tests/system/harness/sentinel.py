@@ -9,14 +9,14 @@ import contextlib
 import pathlib
 import shutil
 
-from harness import ROOT, SERVER, Process, free_port, wait_until
+from harness import ROOT, SERVER, SLOW, Process, free_port, wait_until
 from harness.network import create_network
 from harness.resp import Connection, ErrorReply
 
 NODES = 3
 NAME = "bloom"
 QUORUM = 2
-CONNECT_TIMEOUT_S = 2
+CONNECT_TIMEOUT_S = 2 * SLOW
 
 PASSWORD = "change-me"
 # Directives for tests only. A production server should keep the defaults.
@@ -166,12 +166,13 @@ class Cluster:
         address = (reply[0].decode(), int(reply[1]))
         return next(one for one in self.nodes if (one.address, one.port) == address)
 
-    def problem(self):
-        """Returns the reason why the cluster is incomplete, in words; None if it is complete."""
-        leaders = {self.leader_known_to(node) for node in self.nodes}
+    def problem(self, leaders):
+        """Returns the reason why the cluster is incomplete, in words; None if it is complete.
+        `leaders` is the set of leaders that the sentinels name.
+        """
         if len(leaders) != 1 or None in leaders:
             return f"the sentinels name {len(leaders)} leaders"
-        leader = leaders.pop()
+        (leader,) = leaders
         info = leader.info()
         if info["role"] != "master":
             return "the leader calls itself a replica"
@@ -205,18 +206,19 @@ class Cluster:
         """Waits until all sentinels name the same leader and all replicas follow this leader.
         Returns the leader.
         """
-        trouble = None
+        leaders = trouble = None
 
         def is_whole():
-            nonlocal trouble
+            nonlocal leaders, trouble
             try:
-                trouble = self.problem()
+                leaders = {self.leader_known_to(node) for node in self.nodes}
+                trouble = self.problem(leaders)
             except (OSError, EOFError) as error:
                 trouble = str(error)
             return trouble is None
 
         wait_until(is_whole, lambda: f"the end of this: {trouble}", poll_every_s=0.1)
-        return self.leader_known_to(self.nodes[0])
+        return leaders.pop()
 
     def wait_until_equal(self, leader):
         """Waits until every node holds the leader's data. REQUIRES: no client writes."""

@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from harness import DEADLINE_S, ServerTest, seed_from_environment, wait_until
+from harness import DEADLINE_S, SLOW, ServerTest, seed_from_environment, wait_until
 from harness.replication_peer import RawReplica, info
 from harness.resp import encode
 
@@ -70,7 +70,8 @@ class HostileReplicaTest(ServerTest):
         seed = seed_from_environment()
         self.end = 0  # last known offset of the leader's stream
         leader = self.start_server(
-            "--repl-diskless-sync-delay", "0", "--repl-timeout", "2", "--repl-backlog-size", "20kb",
+            "--repl-diskless-sync-delay", "0", "--repl-timeout", int(max(5, 5 * SLOW)),
+            "--repl-backlog-size", "20kb",
             "--client-output-buffer-limit", "replica 1mb 100kb 1",
         )  # fmt: skip
         leader.expect_log(r".*")
