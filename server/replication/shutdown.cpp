@@ -140,11 +140,11 @@ void Shutdown::finish() {
       const bool is_hopeless = request_.is_signal && durability.append_log.fails();
       if (!request_.is_forced && !is_hopeless) {
         const bool is_only_snapshot = durability.log_holds_everything();
-        // The line is logged last: whoever reads it may ask for another shutdown at once.
+        // The line is logged last, because its reader may ask for another shutdown at once.
         take_back();
         return log_error("Can't shut down, {}: {}",
                          is_only_snapshot ? "the snapshot that was asked for is missing"
-                                          : "what is in memory would be lost",
+                                          : "the data in memory would be lost",
                          ready.error().message);
       }
       log_warning("Shutting down all the same: {}", ready.error().message);

@@ -219,7 +219,7 @@ class BuffersTest(ServerTest):
                 client.call("SET", key, "x")
             for reader in readers:
                 reader.pipeline([("GET", key) for key in keys])
-            # The periodic task could evict again before the messages of the first eviction are sent.
+            # The periodic task could evict again before the first eviction's messages are sent.
             client.call("DEBUG", "PAUSE-CRON", 1)
             self.limit(client, -40_000)
             evicted = self.evicted(client)

@@ -175,7 +175,8 @@ class HugePagesTest(ReplicaTest):
         reply = connection.call("BF.RESERVE", "g", "0.01", CAPACITY)
         self.assertRegex(str(reply), "memory")
         connection.call("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
-        # A filter cannot evict a key whose stripe lock its own key needs, so further names are tried.
+        # A filter cannot evict a key that shares the stripe lock of its own key. So the test tries
+        # several names.
         replies = (connection.call("BF.RESERVE", key, "0.01", CAPACITY // 2) for key in "ghijk")
         self.assertIn(b"OK", replies)
 

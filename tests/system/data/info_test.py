@@ -72,8 +72,8 @@ class InfoTest(ServerTest):
                 self.assertLess(float(figures[name]), 20_000 if "bytes" in name else 10, name)
         for name in after[1].keys() & after[0].keys():
             # As in Redis, the I/O threads also count the read and the write of the INFO command
-            # itself, so io_threaded_* may differ from 0. Both servers compute expired_stale_perc
-            # anew several times a second.
+            # itself, so io_threaded_* may differ from 0. Both servers update expired_stale_perc
+            # several times a second.
             if float(after[1][name]) == 0 and not name.startswith(("io_threaded_", "expired_st")):
                 self.assertEqual(float(after[0][name]), 0, name)
 

@@ -144,7 +144,7 @@ class WindowTest(ReplicaTest):
                     )
             self.assertGreaterEqual(promoted.call("BF.CARD", "items"), 375)
             # The window lasts two seconds, so on a busy machine it may end before BF.CARD.
-            wait_until(lambda one=promoted: self.counts_new_items(one), "items of a promoted server")
+            wait_until(lambda one=promoted: self.counts_new_items(one), "items after a promotion")
 
 
 if __name__ == "__main__":
