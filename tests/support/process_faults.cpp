@@ -3,7 +3,7 @@
 // Simulates faults of the operating system for the system tests. The file is built as a library to
 // preload (LD_PRELOAD), which environment variables control:
 //
-//   LATE_CHILD_MS=n a forked child starts n milliseconds late
+//   HELD_CHILD=path   a forked child starts when no file has this path
 //   FORKS_MAX=n       fork() works n times and then fails, as at a limit on processes
 //   THREADS_MAX=n     pthread_create() works n times and then fails
 //   NO_CLOSE_RANGE=1  close_range() fails as on a kernel that lacks it
@@ -13,8 +13,8 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
+#include <cstdlib>
 
 #include "tests/support/environment.h"
 #include "tests/support/waiting.h"
@@ -46,8 +46,8 @@ extern "C" pid_t fork() noexcept {
   }
   const pid_t child = next_of<pid_t (*)()>("fork")();
   if (child == 0) {
-    const std::chrono::milliseconds late(number_of("LATE_CHILD_MS", 0));
-    if (late.count() > 0) support::let_time_pass(late, "the parent is killed");
+    const char* const path = std::getenv("HELD_CHILD");
+    if (path != nullptr) (void)support::wait_until([path] { return ::access(path, F_OK) != 0; });
   }
   return child;
 }

@@ -60,6 +60,7 @@ class PowerCutTest(ServerTest):
         options = [*OPTIONS, rewrite_at, "--appendfsync", fsync, "--io-threads", threads]
         server = self.start_server(*options, directory=directory, **more)
         server.expect_log(r"is torn: .* cut off at offset")
+        server.expect_log(r"no sound checksum line .*last \d+ commands")
         return server
 
     def power_disk(self):

@@ -27,7 +27,7 @@ CALLS = count("FAULT_CALLS")
 NAMES = ("rename", "unlink", "fdatasync", "fsync", "ftruncate")
 ANNOUNCED = (
     "The append log fails|Background .* failed|Can't rewrite the append log"
-    "|Error saving DB on disk|Can't load the data|is torn"
+    "|Error saving DB on disk|Can't load the data|is torn|no sound checksum line"
 )
 
 
@@ -106,6 +106,7 @@ class RewriteFaultTest(ServerTest):
     def check_restart(self, load, fsync):
         server = self.start_server(*self.options(fsync), directory=self.directory)
         server.expect_log("is torn: .* cut off at offset")
+        server.expect_log(r"no sound checksum line .*last \d+ commands")
         with server.connect() as connection:
             self.assertEqual(load.check(connection), 0)
         server.crash()

@@ -238,10 +238,13 @@ class ShutdownTest(ServerTest):
         """
         path = self.directory / "server.sock"
         addresses = ("--unixsocket", path, "--http-port", free_port())
-        prefix = process_faults(LATE_CHILD_MS=1500)
+        options = self._defaults(("--appendonly", "yes", *addresses))
+        held = self.directory / "held"  # the child starts when the test removes this file
         for command in ("BGSAVE", "BGREWRITEAOF"):
             with self.subTest(command):
-                server = self.start(*addresses, prefix=prefix)
+                held.touch()
+                server = self.start(*addresses, prefix=process_faults(HELD_CHILD=held))
+                self.addCleanup(held.unlink, missing_ok=True)
                 with server.connect() as connection:
                     self.assertEqual(connection.call("SET", "key", command), b"OK")
                     connection.call(command)
@@ -249,8 +252,11 @@ class ShutdownTest(ServerTest):
                 server.expected_exit = -signal.SIGKILL
                 server.process.kill()
                 server.process.wait()
-                again = self.start(*addresses, port=server.port)
-                self.assertTrue(any("still holds it" in line for line in again.log), again.log)
+                again = Process(SERVER, options, directory=self.directory, port=server.port)
+                self.addCleanup(self._stop, again)
+                again.wait_for_log("still holds it")
+                held.unlink()
+                again.wait_until_ready()
                 with again.connect() as connection:
                     self.assertEqual(connection.call("GET", "key"), command.encode())
                 again.crash()

@@ -30,8 +30,15 @@ class ContainerHealthTest(TlsTest):
         )  # fmt: skip
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        wait_until(lambda: self.first_process(process), "process 1 of the container")
+        wait_until(lambda: self.runs_command(process), "process 1 of the container")
         return self.first_process(process)
+
+    def runs_command(self, process):
+        """Returns whether process 1 of the container runs its command. Until then it runs unshare,
+        and may not have mounted /proc.
+        """
+        first = self.first_process(process)
+        return first and pathlib.Path(os.readlink(f"/proc/{first}/exe")).name != "unshare"
 
     @staticmethod
     def first_process(process):

@@ -11,7 +11,8 @@ from harness.cluster import ClusterTest
 
 class DashboardReplicationTest(BrowserTest):
     def test_a_leader_shows_a_late_replica(self):
-        leader = self.start_http_server()
+        # By default the leader drops the suspended replica after 60 s.
+        leader = self.start_http_server("--repl-timeout", "600")
         replica = self.start_server("--replicaof", f"127.0.0.1 {leader.port}")
 
         def delay():

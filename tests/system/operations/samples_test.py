@@ -166,7 +166,7 @@ class TryFailoverTest(ServerTest):
             said += line
         leader = self.connect(self.port)
         self.assertEqual(leader.call("BF.ADD", "seen", "item"), 1)
-        self.assertEqual(leader.call("WAIT", "2", "10000"), 2)
+        self.assertEqual(leader.call("WAIT", "2", int(1000 * DEADLINE_S)), 2)
         os.kill(int(re.search(r"kill -9 (\d+)", said).group(1)), signal.SIGKILL)
         sentinel = self.connect(self.port + 10)
         ports = []

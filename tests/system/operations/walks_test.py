@@ -54,7 +54,7 @@ class WalksTest(ServerTest):
         return done.stdout
 
     def call(self, *words):
-        with Connection(self.port, timeout_s=10) as client:
+        with Connection(self.port) as client:
             return client.call(*words)
 
     def is_up(self):

@@ -50,7 +50,7 @@ class WorkflowReplayTest(unittest.TestCase):
     def run_step(self, words):
         done = subprocess.run(
             [str(word) for word in words], cwd=ROOT, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S, check=False,
+            stderr=subprocess.STDOUT, text=True, timeout=4 * DEADLINE_S, check=False,
             env={**os.environ, "HOME": str(self.folder), "PWD": str(ROOT)},
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, f"{words}\n{done.stdout}")

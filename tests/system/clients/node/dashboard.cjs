@@ -249,7 +249,7 @@ const checks = {
     await until(page, () =>
       /^Ready: a replica in step with 127\.0\.0\.1:\d+$/.test(
         document.querySelector("#state").textContent));
-    assert.match(await textOf(page, "#replica-lag"), /This replica heard its leader \d s ago/);
+    assert.match(await textOf(page, "#replica-lag"), /This replica heard its leader \d+ s ago/);
     assert.match(await textOf(page, "#server"), /· replica ·/);
     await openOperations(page);
     const shown = await tiles(page, "others");
@@ -422,6 +422,8 @@ async function main() {
     executablePath: settings.chromium,
     headless: true,
     userDataDir: settings.profile,
+    timeout: kPatienceMs,
+    protocolTimeout: 3 * kPatienceMs,
     // The browser ends with its pipe, even if this process is killed.
     pipe: true,
     // Containers have no name spaces to give away, and little shared memory.

@@ -8,7 +8,7 @@ const fs = require("node:fs");
 const net = require("node:net");
 const { setTimeout } = require("node:timers/promises");
 
-const kPatienceMs = 60000;
+const { patienceMs: kPatienceMs } = require("./client.cjs");
 
 // One check's pages. `troubles` collects what a page must not do: errors, requests elsewhere.
 class Visit {
@@ -40,6 +40,7 @@ class Visit {
   async open({ width = 1280, scheme = "light", hash = "" } = {}) {
     // A window of its own: a tab behind another one is hidden, and asks the server for nothing.
     const page = await this.context.newPage({ type: "window" });
+    page.setDefaultTimeout(kPatienceMs);
     this.watch(page);
     if (this.task.password) {
       await page.authenticate({ username: "default", password: this.task.password });

@@ -213,7 +213,7 @@ class FilterModel:
             return least <= client.run("BF.CARD", key) <= most
 
         if self.window_s:
-            wait_until(is_right, f"the window of {key} drops all but {least} items", timeout_s=5)
+            wait_until(is_right, f"the window of {key} drops all but {least} items")
         else:
             count = client.run("BF.CARD", key)
             assert is_right(), f"{key} counts {count} items, not {least} to {most}"
