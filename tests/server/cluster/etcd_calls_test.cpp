@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <chrono>
 #include <exception>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "tests/server/cluster/scripted_etcd.h"
+#include "tests/support/waiting.h"
 
 namespace server::cluster {
 namespace {
@@ -133,7 +135,7 @@ TEST_F(EtcdCallsTest, ChangesAreSentOnce) {
   for (const auto& failing : {hang_up, no_leader, silent}) {
     ScriptedEtcd first(io_, failing);
     ScriptedEtcd second(io_, ok);
-    connect({first.url(), second.url()}, {}, seconds(1));
+    connect({first.url(), second.url()}, {}, seconds(failing == silent ? 3 : 10));
     EXPECT_EQ(call().outcome, EtcdOutcome::kUnknown);
     EXPECT_TRUE(second.requests().empty());
     // The first etcd member has failed, so the next call goes to the second etcd member.
@@ -272,7 +274,7 @@ TEST_F(EtcdCallsTest, StreamOfAnErrorIsAReply) {
 TEST_F(EtcdCallsTest, SilentStreamEndsAtItsDeadline) {
   ScriptedEtcd etcd(io_, [](const std::string&) { return http_stream("{}\n"); });
   connect({etcd.url()});
-  const auto streamed = stream(milliseconds(100));
+  const auto streamed = stream(seconds(1));
   ASSERT_TRUE(run_until(io_, [&] { return streamed->end.code != EtcdCode::kOk; }));
   EXPECT_EQ(streamed->lines.size(), 1U);
   EXPECT_NE(streamed->end.message.find("timeout"), std::string::npos) << streamed->end.message;
@@ -359,8 +361,11 @@ TEST_F(EtcdCallsTest, CallsWithoutAUserAreRejected) {
 // etcd takes long to check a password. After a timeout the client must not request the same check
 // again.
 TEST_F(EtcdCallsTest, SlowAuthenticationIsAskedForOnce) {
-  ScriptedEtcd etcd(io_, [](const std::string& request) {
-    return request.starts_with("POST /v3/auth/authenticate") ? kNothing : ok(request);
+  const auto is_authentication = [](const std::string& request) {
+    return request.starts_with("POST /v3/auth/authenticate");
+  };
+  ScriptedEtcd etcd(io_, [&](const std::string& request) {
+    return is_authentication(request) ? kNothing : ok(request);
   });
   connect({etcd.url()}, "u", seconds(1));
   for (int i = 0; i < 3; ++i) {
@@ -370,8 +375,9 @@ TEST_F(EtcdCallsTest, SlowAuthenticationIsAskedForOnce) {
   }
   ASSERT_EQ(etcd.requests().size(), 1U);
   etcd.send(http_reply(R"({"token":"t"})"));
-  EXPECT_EQ(call().outcome, EtcdOutcome::kAnswered);
-  EXPECT_EQ(etcd.requests().size(), 2U);
+  // On a busy machine, calls may take longer than their limit even now.
+  EXPECT_TRUE(support::wait_until([&] { return call().outcome == EtcdOutcome::kAnswered; }));
+  EXPECT_EQ(std::ranges::count_if(etcd.requests(), is_authentication), 1);
 }
 
 TEST_F(EtcdCallsTest, AuthenticationMayBeSwitchedOnLater) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <thread>
+#include <chrono>
+
+#include "tests/support/waiting.h"
 
 namespace server {
 namespace {
@@ -12,8 +14,7 @@ namespace {
 constexpr std::chrono::milliseconds kLong{3'600'000};
 
 void await(const std::atomic<int>& ticks, int wanted) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (ticks < wanted && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_TRUE(support::wait_until([&] { return ticks >= wanted; }));
 }
 
 TEST(TickThreadTest, TicksWhenWokenAndNotBefore) {

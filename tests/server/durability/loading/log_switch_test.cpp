@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "server/base/process/server_state.h"
 #include "server/durability/durability_parts.h"
 #include "server/durability/saves/base_rewriter.h"
@@ -12,6 +14,7 @@
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
 #include "tests/support/durable_process.h"
+#include "tests/support/waiting.h"
 
 namespace server {
 namespace {
@@ -19,6 +22,19 @@ namespace {
 using core::keyspace::Locking;
 using durable_process::Process;
 using virtual_disk::VirtualDisk;
+
+// Returns the result of a call of await() that has waited until the switch. After a second, await()
+// returns even if the thread has not switched the log yet.
+core::Result<> await_switch(LogSwitch& log_switch) {
+  using SteadyClock = std::chrono::steady_clock;
+  const auto end = SteadyClock::now() + support::deadline();
+  while (true) {
+    const auto began = SteadyClock::now();
+    auto switched = log_switch.await();
+    const auto now = SteadyClock::now();
+    if (now - began < std::chrono::seconds(1) || now > end) return switched;
+  }
+}
 
 TEST(LogSwitchTest, RewriteWithoutLogServesALaterStart) {
   VirtualDisk disk;
@@ -44,7 +60,7 @@ TEST(LogSwitchTest, LogIsOnAfterReplyEvenWhileAChildSaves) {
   ASSERT_TRUE(process.durability.saves.snapshots.start(false));
   for (const bool is_on : {true, false, true}) {
     process.durability.log_switch.want(is_on);
-    EXPECT_TRUE(process.durability.log_switch.await());
+    EXPECT_TRUE(await_switch(process.durability.log_switch));
     EXPECT_EQ(process.durability.log_is_on(), is_on);
   }
 }
@@ -56,10 +72,10 @@ TEST(LogSwitchTest, FailedLogSwitchIsReportedAtOnce) {
   disk.restart_count();
   disk.fail_from_operation(1);
   process.durability.log_switch.want(true);
-  EXPECT_FALSE(process.durability.log_switch.await());
+  EXPECT_FALSE(await_switch(process.durability.log_switch));
   EXPECT_FALSE(process.durability.log_is_on());
   disk.restart_count();
-  EXPECT_TRUE(process.durability.log_switch.await());
+  EXPECT_TRUE(await_switch(process.durability.log_switch));
   EXPECT_TRUE(process.durability.log_is_on());
 }
 

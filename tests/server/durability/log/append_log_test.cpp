@@ -197,9 +197,11 @@ TEST_F(AppendLogTest, SyncAfterSwitchToAlwaysIsNotified) {
   while (!log_.is_safe(end)) log_.wake();
   ASSERT_TRUE(support::wait_until([&] { return *notified > 1; }));
   EXPECT_LT(log_.writer().synced_offset(), end);
+  log_.stop();  // the log's thread would sync at its next tick
   ASSERT_TRUE(config_.set({{{"appendfsync", "always"}}}));
   EXPECT_FALSE(log_.is_safe(end));
   *notified = 0;
+  log_.start();
   log_.commit(1);
   EXPECT_TRUE(support::wait_until([&] { return *notified > 0 && log_.is_safe(end); }));
 }

@@ -19,6 +19,7 @@
 #include "server/base/log/log.h"
 #include "tests/support/caller.h"
 #include "tests/support/reserved_port.h"
+#include "tests/support/waiting.h"
 
 namespace server::net {
 namespace {
@@ -65,10 +66,10 @@ class ListeningSocketTest : public testing::Test {
                        },
                    .accepts_per_round_max = [] { return 2; }});
   }
-  // Serves until `count` peers are accepted, for ten seconds at most.
+  // Serves until `count` peers are accepted, or until the deadline has passed.
   void await_accepted(size_t count) {
     context_.restart();
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto end = std::chrono::steady_clock::now() + support::deadline();
     while (accepted_.size() < count && std::chrono::steady_clock::now() < end) {
       context_.run_one_for(std::chrono::milliseconds(10));
     }
