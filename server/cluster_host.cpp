@@ -102,15 +102,12 @@ void ClusterHost::follow(const Node& leader, uint64_t epoch) {
 }
 
 void ClusterHost::hold_writes(std::function<void(uint64_t offset)> on_held) {
-  parts_.pause.hold_writes(PauseGate::Hold::kHandover);
-  parts_.pause.drain([this, on_held = std::move(on_held)] {
-    parts_.leader.request_acks();
-    on_held(parts_.replication.offset());
-  });
+  parts_.pause.hold_writes(PauseGate::Hold::kResigning);
+  parts_.pause.drain([this, on_held = std::move(on_held)] { on_held(parts_.leader.end_stream()); });
 }
 
 void ClusterHost::release_writes() {
-  parts_.pause.release_writes(PauseGate::Hold::kHandover);
+  parts_.pause.release_writes(PauseGate::Hold::kResigning);
 }
 
 void ClusterHost::service_changed() {

@@ -26,9 +26,16 @@ class PauseGate final : public CommandDrain {
   explicit PauseGate(CommandThreads& threads) : threads_(threads), drain_(threads) {}
 
   enum class Mode : uint8_t { kNone, kWrites, kAll };
-  // Reasons to hold writes back, one bit each. While kEnding is set, the leader also adds no PING
-  // or GETACK to the replication stream.
-  enum class Hold : uint8_t { kHandover = 1, kShutdown = 2, kReload = 4, kEnding = 8 };
+  // Reasons to hold writes back, one bit each. kHandover is set during FAILOVER, kResigning while
+  // the leader of a shard hands it over. While kEnding or kResigning is set, the leader also adds
+  // no PING or GETACK to the replication stream.
+  enum class Hold : uint8_t {
+    kHandover = 1,
+    kShutdown = 2,
+    kReload = 4,
+    kEnding = 8,
+    kResigning = 16
+  };
 
   // Returns whether holds_back() must be called. Costs two relaxed loads.
   bool may_hold_back() const {

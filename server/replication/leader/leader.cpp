@@ -270,6 +270,15 @@ void Leader::request_acks() {
   pump_->wake();
 }
 
+uint64_t Leader::end_stream() {
+  const std::scoped_lock lock(mutex_);
+  if (!replication_.is_replica() && !replicas_->empty()) {
+    parts_.journal.publish_to_replicas(kGetAck);
+    pump_->wake();
+  }
+  return replication_.offset();
+}
+
 size_t Leader::count() const {
   const std::scoped_lock lock(mutex_);
   return replicas_->size();
@@ -367,9 +376,10 @@ void Leader::add_to_stream(int64_t now_us) {
   if (replication_.is_replica() || replicas_->empty()) return;
   // PING keeps links alive, and GETACK requests acknowledgements. Neither is added to the stream
   // during CLIENT PAUSE, or while a shutdown saves the final data (kEnding). The saved data must
-  // include the whole stream. Both are still added during a failover, and while a shutdown waits
-  // for replicas.
-  const bool may_add = !pause_.has(PauseGate::Hold::kEnding) &&
+  // include the whole stream. The same applies after end_stream(). Both are still added during a
+  // FAILOVER, and while a shutdown waits for replicas.
+  const bool may_add = !pause_.has(PauseGate::Hold::kResigning) &&
+                       !pause_.has(PauseGate::Hold::kEnding) &&
                        !pause_.holds_back_by_client(kWrite, parts_.clock.wall_ms());
   // GETACK is sent through the journal. If this server has become a replica since the check above,
   // the journal drops the command.

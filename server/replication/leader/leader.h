@@ -111,6 +111,10 @@ class Leader {
   int64_t count_synced(uint64_t offset) const;
   // Wakes the leader's thread, which then requests an acknowledgement from all replicas.
   void request_acks();
+  // Adds GETACK to the stream, and returns the stream's end. A replica that has acknowledged this
+  // end may take over, and this server can then continue the replica's stream. REQUIRES:
+  // PauseGate::Hold::kResigning is set, so that nothing follows, and no write is running.
+  uint64_t end_stream();
 
   // Rejects writes while there are fewer good replicas than min-replicas-to-write, and accepts them
   // otherwise.

@@ -21,6 +21,7 @@
 #include "persistence/journal.h"
 #include "server/base/process/availability.h"
 #include "server/commands/replication/replication_commands.h"
+#include "server/dispatch/pause_gate.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 #include "tests/support/leader_fixture.h"
@@ -157,6 +158,28 @@ TEST_F(LeaderTest, ThePeriodOfPingsMayChange) {
   set_period("3600");
   advance_ms(2000);
   EXPECT_FALSE(peer.hears_more());
+}
+
+// A replica may take over at the end of the stream. If further units followed, this server could
+// not continue the stream of that replica.
+TEST_F(LeaderTest, AnEndedStreamEndsWithGetAck) {
+  EXPECT_EQ(run({"CONFIG", "SET", "repl-ping-replica-period", "1"}), kOk);
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  EXPECT_EQ(peer.read(go_on().size()), go_on());
+  const std::string question = command({"REPLCONF", "GETACK", "*"});
+  const uint64_t begin = replication_.offset();
+  pause_.hold_writes(PauseGate::Hold::kResigning);
+  const uint64_t end = leader().end_stream();
+  EXPECT_GE(end, begin + question.size());
+  EXPECT_TRUE(peer.read(end - begin).ends_with(question));
+  leader().request_acks();
+  advance_ms(2000);  // a PING is due
+  EXPECT_FALSE(peer.hears_more());
+  EXPECT_EQ(replication_.offset(), end);
+  pause_.release_writes(PauseGate::Hold::kResigning);
+  leader().request_acks();
+  EXPECT_TRUE(peer.read(question.size()).starts_with("*"));
 }
 
 TEST_F(LeaderTest, AReplicaIsCutOffWhenTheStreamIsReplaced) {
