@@ -272,7 +272,9 @@ void Leader::request_acks() {
 
 uint64_t Leader::end_stream() {
   const std::scoped_lock lock(mutex_);
-  if (!replication_.is_replica() && !replicas_->empty()) {
+  // If writes are no longer held, the handover has been cancelled meanwhile.
+  const bool is_resigning = pause_.has(PauseGate::Hold::kResigning);
+  if (is_resigning && !replication_.is_replica() && !replicas_->empty()) {
     parts_.journal.publish_to_replicas(kGetAck);
     pump_->wake();
   }

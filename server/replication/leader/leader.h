@@ -112,8 +112,9 @@ class Leader {
   // Wakes the leader's thread, which then requests an acknowledgement from all replicas.
   void request_acks();
   // Adds GETACK to the stream, and returns the stream's end. A replica that has acknowledged this
-  // end may take over, and this server can then continue the replica's stream. REQUIRES:
-  // PauseGate::Hold::kResigning is set, so that nothing follows, and no write is running.
+  // end may take over, and this server can then continue the replica's stream. While
+  // PauseGate::Hold::kResigning is set, nothing follows GETACK; otherwise GETACK is not added.
+  // REQUIRES: no write is running.
   uint64_t end_stream();
 
   // Rejects writes while there are fewer good replicas than min-replicas-to-write, and accepts them
