@@ -21,47 +21,48 @@ void set(Journal& journal, size_t value_bytes = kValueBytes) {
   journal.append(0, std::array<std::string_view, 3>{"SET", "key", value});
 }
 
-TEST(AofMemory, IncludesAllWaitingCommands) {
-  virtual_disk::VirtualDisk disk;
-  server::ManualClock clock;
-  Journal journal;
-  journal.set_active(true);
-  AofWriter writer(disk, journal, clock, AofPlace{"./log", AofNames("a.aof")});
-  ASSERT_TRUE(writer.open({}, std::nullopt, 0, AofWriter::Begin::kNow));
-  set(journal);
-  EXPECT_GE(writer.memory_bytes(), kValueBytes) << "the journal has the command";
-  EXPECT_LT(writer.memory_bytes(), 2 * kValueBytes);
-  disk.restart_count();
-  disk.fail_operation(1);
-  EXPECT_FALSE(writer.write());
-  EXPECT_GE(writer.memory_bytes(), kValueBytes) << "the batch has the command";
-  set(journal);
-  EXPECT_GE(writer.memory_bytes(), 2 * kValueBytes) << "the journal and the batch have one each";
-  ASSERT_TRUE(writer.write());
-  EXPECT_LT(writer.memory_bytes(), kValueBytes) << "big buffers are freed after use";
+class AofMemoryTest : public testing::Test {
+ protected:
+  AofMemoryTest() {
+    journal_.set_active(true);
+    EXPECT_TRUE(writer_.open({}, std::nullopt, 0, AofWriter::Begin::kNow));
+  }
+
+  virtual_disk::VirtualDisk disk_;
+  server::ManualClock clock_;
+  Journal journal_;
+  AofWriter writer_{disk_, journal_, clock_, AofPlace{"./log", AofNames("a.aof")}};
+};
+
+TEST_F(AofMemoryTest, IncludesAllWaitingCommands) {
+  set(journal_);
+  EXPECT_GE(writer_.memory_bytes(), kValueBytes) << "the journal has the command";
+  EXPECT_LT(writer_.memory_bytes(), 2 * kValueBytes);
+  disk_.restart_count();
+  disk_.fail_operation(1);
+  EXPECT_FALSE(writer_.write());
+  EXPECT_GE(writer_.memory_bytes(), kValueBytes) << "the batch has the command";
+  set(journal_);
+  EXPECT_GE(writer_.memory_bytes(), 2 * kValueBytes) << "the journal and the batch have one each";
+  ASSERT_TRUE(writer_.write());
+  EXPECT_LT(writer_.memory_bytes(), kValueBytes) << "big buffers are freed after use";
 }
 
-TEST(AofMemory, MatchesTheHeap) {
-  virtual_disk::VirtualDisk disk;
-  server::ManualClock clock;
-  Journal journal;
-  journal.set_active(true);
-  AofWriter writer(disk, journal, clock, AofPlace{"./log", AofNames("a.aof")});
-  ASSERT_TRUE(writer.open({}, std::nullopt, 0, AofWriter::Begin::kNow));
+TEST_F(AofMemoryTest, MatchesTheHeap) {
   const auto heap_before = core::thread_heap_bytes();
   if (!heap_before) GTEST_SKIP() << "this allocator is not jemalloc";
   for (int i = 0; i < 70; ++i) {
-    set(journal, kBlockBytes);
+    set(journal_, kBlockBytes);
     const auto heap_growth = static_cast<int64_t>(*core::thread_heap_bytes() - *heap_before);
     // The heap also holds the buffer in which the thread encodes its commands.
-    ASSERT_NEAR(static_cast<int64_t>(writer.memory_bytes()), heap_growth, 2 * kBlockBytes)
+    ASSERT_NEAR(static_cast<int64_t>(writer_.memory_bytes()), heap_growth, 2 * kBlockBytes)
         << "after command " << i;
   }
-  const uint64_t waiting_bytes = writer.memory_bytes();
-  disk.restart_count();
-  disk.fail_operation(1);
-  ASSERT_FALSE(writer.write());
-  EXPECT_EQ(writer.memory_bytes(), waiting_bytes) << "the batch has the journal's buffer";
+  const uint64_t waiting_bytes = writer_.memory_bytes();
+  disk_.restart_count();
+  disk_.fail_operation(1);
+  ASSERT_FALSE(writer_.write());
+  EXPECT_EQ(writer_.memory_bytes(), waiting_bytes) << "the batch has the journal's buffer";
 }
 
 class Sink final : public StreamSink {
@@ -75,7 +76,7 @@ class Sink final : public StreamSink {
   const Journal& journal_;
 };
 
-TEST(AofMemory, IncludesBothBuffersDuringAGrowth) {
+TEST(JournalMemoryTest, IncludesBothBuffersDuringAGrowth) {
   Journal journal;
   journal.set_active(true);
   Sink sink(journal);
@@ -101,7 +102,7 @@ TEST(AofMemory, IncludesBothBuffersDuringAGrowth) {
   journal.set_second_sink(nullptr);
 }
 
-TEST(AofMemory, JournalWithoutALogKeepsNoBigBuffer) {
+TEST(JournalMemoryTest, WithoutALogItKeepsNoBigBuffer) {
   Journal journal;
   Sink replicas(journal);
   journal.set_second_sink(&replicas);

@@ -36,12 +36,12 @@ STALL_S = 0.05
 DISK_STALL_S = 0.1
 # HOLD_S exceeds the 0.5 s for which a node may hold commands during a handover.
 HOLD_S = 1
-# TCP may wait this long before it repeats packets that a cut has lost.
-RETRANSMISSION_S = 10
 # The same limits for writers that wait TIMEOUT_S for a reply. On an idle machine, the stalls of
 # TIMEOUT_HOLD_S seconds sum to 0.05 s.
 TIMEOUT_HOLD_S = TIMEOUT_S + 0.5
 TIMEOUT_STALL_S = 0.2
+# TCP may wait this long before it repeats packets that a cut has lost.
+RETRANSMISSION_S = 10
 # Errors that a client may get while its shard has no leader. docs/cluster.md describes how clients
 # handle them.
 CONNECTION_ERRORS = re.compile(
@@ -302,6 +302,7 @@ class ClusterLoadTest(ClusterTest):
         return self.network.prefix(0) if is_island else ()
 
     def heal(self, index):
+        """Ends the cut of a network namespace, and records the time for check_errors()."""
         self.network.heal(index)
         self.healed = time.monotonic()
 
