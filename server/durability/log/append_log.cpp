@@ -151,9 +151,21 @@ void AppendLog::wake() {
 core::Result<> AppendLog::flush() {
   auto flushed = write_and_sync();
   if (flushed) return {};
-  const std::string cause(core::without_code(flushed.error().message));
-  if (availability_.append_log_failed(cause)) notify_progress();
+  refuse_writes(std::string(core::without_code(flushed.error().message)));
   return flushed;
+}
+
+core::Result<> AppendLog::flush_or_report() {
+  auto flushed = write_and_sync();
+  if (!flushed) report_failure(flushed.error().message);
+  return flushed;
+}
+
+core::Result<> AppendLog::prepare_rotation() {
+  const bool had_lost_sync = writer().has_lost_sync();
+  auto ready = files_->writer().prepare_rotation();
+  if (!ready && !had_lost_sync && writer().has_lost_sync()) report_failure(ready.error().message);
+  return ready;
 }
 
 core::Result<> AppendLog::write_and_sync() {
@@ -278,8 +290,12 @@ void AppendLog::report_failure(const std::string& reason) {
   const std::string cause(core::without_code(reason));
   if (!writer().is_open()) return;  // the log was switched off while the sync ran
   if (is_always() && listener_ != nullptr) listener_->on_log_fatal(cause);
+  refuse_writes(cause);
+}
+
+void AppendLog::refuse_writes(const std::string& cause) {
   const bool is_new = availability_.append_log_failed(cause);
-  // If the log was switched off since the first check above, its failure must not block writes.
+  // If the log was switched off before the call above, its failure must not block writes.
   if (!writer().is_open()) return availability_.end(Availability::kAppendLogFails);
   if (!is_new) return;
   log_error("The append log fails, writes are refused until it works: {}", cause);

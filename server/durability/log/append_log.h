@@ -91,8 +91,14 @@ class AppendLog final : public ReplyLog {
   void report_failure(const std::string& reason);
   // Wakes the log's thread: it writes pending bytes and notifies waiting threads.
   void wake();
-  // Writes and syncs all pending bytes on the calling thread. After an error fails() is true.
+  // Writes and syncs all pending bytes on the calling thread. After an error writes are rejected
+  // until the log works again, even if `appendfsync` is `always`.
   core::Result<> flush();
+  // Does the same, but calls report_failure() after an error.
+  core::Result<> flush_or_report();
+  // Calls AofWriter::prepare_rotation(), and report_failure() if a sync fails there. No later sync
+  // would report that failure.
+  core::Result<> prepare_rotation();
   // Called by a replica before it reads more of its leader's stream. Errors: the log fails, a sync
   // is overdue, or too many bytes of the stream are not written to the log.
   core::Result<> takes_more() const;
@@ -113,6 +119,8 @@ class AppendLog final : public ReplyLog {
  private:
   bool is_always() const;
   bool sync_is_overdue() const;
+  // Rejects writes until the log works again.
+  void refuse_writes(const std::string& cause);
   // Writes and syncs for all waiting replies, unless another thread is doing so. Returns false if
   // the log's thread should write and sync.
   bool sync_here();

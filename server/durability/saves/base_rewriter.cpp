@@ -52,14 +52,8 @@ void BaseRewriter::start() {
   // is aborted.
   is_scheduled_ = slot_.refuses_children();
   if (is_scheduled_) return slot_.release();
-  const bool had_lost_sync = log_.writer().has_lost_sync();
   core::Result<> ready;
-  if (log_.is_open()) ready = log_.files().writer().prepare_rotation();
-  // If the sync of prepare_rotation() has failed, the failure must be reported here, because no
-  // later sync would report it.
-  if (!ready && !had_lost_sync && log_.writer().has_lost_sync()) {
-    log_.report_failure(ready.error().message);
-  }
+  if (log_.is_open()) ready = log_.prepare_rotation();
   if (ready) ready = fork();
   if (ready) return;
   log_warning("Can't rewrite the append log: {}", ready.error().message);
@@ -97,7 +91,7 @@ void BaseRewriter::finish(const SaveEnd& end) {
   // before a start can load the new base, so the log is flushed. Otherwise a start would load data
   // that are newer than the log's last position. After a failed sync of the log, a flush would fail
   // too. Only a new base repairs such a log, so the flush is then skipped.
-  if (result && log_.is_open() && !log_.writer().has_lost_sync()) result = log_.flush();
+  if (result && log_.is_open() && !log_.writer().has_lost_sync()) result = log_.flush_or_report();
   if (result) result = log_.files().replace_base(temporary_base(), format_);
   // Replies may wait because their writes were not safe in a file that the new base has replaced.
   // The log's thread is woken, so that it sends the replies that are safe now.
@@ -138,13 +132,12 @@ bool BaseRewriter::is_due() {
 }
 
 core::Result<> BaseRewriter::rewrite_here() {
-  persistence::AofWriter& log = log_.files().writer();
-  if (auto ready = log.prepare_rotation(); !ready) return ready;
+  if (auto ready = log_.prepare_rotation(); !ready) return ready;
   const auto format = writer_.base_format();
   {
     const auto stream = writer_.hold_stream(Locking::kTake);
     const auto stripes = writer_.lock_stripes(Locking::kTake);
-    if (auto rotated = log.rotate(); !rotated) return rotated;
+    if (auto rotated = log_.files().writer().rotate(); !rotated) return rotated;
     auto written = writer_.write_base(format, temporary_base(), writer_.options(true));
     if (!written) return written;
   }

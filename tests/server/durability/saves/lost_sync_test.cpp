@@ -20,6 +20,7 @@
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/saves.h"
 #include "server/session/session.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/virtual_disk.h"
 
@@ -27,6 +28,7 @@ namespace server {
 namespace {
 
 constexpr int64_t kTenSecondsMs = 10'000;
+constexpr std::string_view kRefused = "The append log fails, writes are refused until it works";
 
 class NoReplayer final : public Replayer {
  public:
@@ -119,6 +121,26 @@ TEST_F(LostSyncTest, ASyncThatFailsInARewriteRefusesWrites) {
   durability_.tick();
   ASSERT_TRUE(durability_.log_writer().has_lost_sync());
   EXPECT_TRUE(durability_.append_log.fails());
+}
+
+TEST_F(LostSyncTest, AFailedFlushIsLogged) {
+  const CapturedLog log;
+  lose_sync();
+  EXPECT_EQ(log.count(kRefused), 1U);
+}
+
+// When the child process has written the base, the new log file is synced. This sync fails here.
+TEST_F(LostSyncTest, ASyncThatFailsAfterTheChildIsLogged) {
+  const CapturedLog log;
+  ASSERT_TRUE(durability_.request_rewrite());
+  durability_.tick();
+  write();
+  disk_.restart_count();
+  disk_.fail_from_operation(1);
+  durability_.tick();
+  ASSERT_TRUE(durability_.log_writer().has_lost_sync());
+  EXPECT_TRUE(durability_.append_log.fails());
+  EXPECT_EQ(log.count(kRefused), 1U);
 }
 
 }  // namespace
