@@ -26,7 +26,8 @@ class Departure {
   // calls `done` then.
   void hand_over(int64_t now_us, std::function<void()> done);
   // Updates the list of members in sync: members that lack part of the stream leave the list. The
-  // stream ends at `offset`. Calls `done` when etcd has the list, or after one second.
+  // stream ends at `offset`. Calls `done` when all members on the list of etcd have acknowledged
+  // `offset`, or after one second.
   void close_list(int64_t now_us, uint64_t offset, std::function<void()> done);
   // Calls the `done` that hand_over() or close_list() got, if that operation has ended. Must be
   // called after each event of the Member.

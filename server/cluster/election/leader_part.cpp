@@ -8,6 +8,10 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kHandoverUs = 1'000'000;
+// The time that members in sync have to acknowledge the end of the stream of a leader that shuts
+// down. Its server waits one second for the shorter list (Departure), so half of it is left to
+// etcd.
+constexpr int64_t kLastAckUs = 500'000;
 // The largest lag with which a replica may join the list of members in sync. This lag must exceed
 // one second, the interval at which a replica acknowledges.
 constexpr int64_t kJoinLagUs = 2'000'000;
@@ -210,7 +214,12 @@ void LeaderPart::promise_answered(uint64_t call, std::string_view peer, bool is_
 void LeaderPart::step_insync(const Shard& shard, int64_t now_us) {
   if (state_.calls.is_changing() || handover_.state != Handover::State::kNone) return;
   if (!permit_.allows(now_us)) return;
-  auto wanted = closed_offset_ ? closed_list(shard) : insync_.wanted(shard, now_us);
+  std::vector<std::string> wanted;
+  if (!closing_) {
+    wanted = insync_.wanted(shard, now_us);
+  } else {
+    wanted = list_of_acked(shard, now_us < closing_->until_us ? 0 : closing_->offset);
+  }
   if (state_.options.awaits_acks) {
     wanted = state_.joining.step(shard, std::move(wanted), state_.facts, state_.tick);
   }
@@ -222,18 +231,22 @@ void LeaderPart::step_insync(const Shard& shard, int64_t now_us) {
   state_.calls.change(std::move(change));
 }
 
-std::vector<std::string> LeaderPart::closed_list(const Shard& shard) const {
+void LeaderPart::close_list(uint64_t offset, int64_t now_us) {
+  closing_ = Closing{offset, now_us + kLastAckUs};
+}
+
+std::vector<std::string> LeaderPart::list_of_acked(const Shard& shard, uint64_t offset) const {
   std::vector<std::string> ids;
   for (const std::string& id : shard.members) {
-    const bool stays = shard.is_insync(id) && state_.facts.has_acknowledged(id, *closed_offset_);
+    const bool stays = shard.is_insync(id) && state_.facts.has_acknowledged(id, offset);
     if (id == shard.leader || stays) ids.push_back(id);
   }
   return ids;
 }
 
 bool LeaderPart::is_list_closed(const Shard& shard) const {
-  return closed_offset_ && !state_.calls.is_changing() &&
-         std::ranges::is_permutation(closed_list(shard), shard.insync);
+  return closing_ && !state_.calls.is_changing() &&
+         std::ranges::is_permutation(list_of_acked(shard, closing_->offset), shard.insync);
 }
 
 core::Result<> LeaderPart::hand_over(const Shard& shard, std::string_view target, int64_t now_us) {

@@ -70,8 +70,9 @@ class LeaderPart {
   // handover.
   bool has_resigned() const { return handover_.state == Handover::State::kResigned; }
   // Called when this node shuts down, after its last write. Restricts the list of members in sync
-  // to this node and to the members on the list that have acknowledged `offset`.
-  void close_list(uint64_t offset) { closed_offset_ = offset; }
+  // to this node and to the members on the list that have acknowledged `offset`. Connected members
+  // have half a second to do so.
+  void close_list(uint64_t offset, int64_t now_us);
   // Returns whether close_list() was called, and etcd has stored the list that it restricted.
   bool is_list_closed(const Shard& shard) const;
   // Returns the other members that might take over: the members that are in sync before or after
@@ -93,6 +94,12 @@ class LeaderPart {
     int64_t deadline_us = 0;
   };
 
+  // The end of the list of members in sync, when this node shuts down.
+  struct Closing {
+    uint64_t offset = 0;   // the members that stay on the list have acknowledged it
+    int64_t until_us = 0;  // until this time, connected members stay on the list as well
+  };
+
   void open_permit();
   void record_pause(int64_t now_us);
   void record_lapse(int64_t now_us);
@@ -101,7 +108,8 @@ class LeaderPart {
   void step_insync(const Shard& shard, int64_t now_us);
   void step_handover(const Shard& shard, int64_t now_us);
   void resign(const Shard& shard);
-  std::vector<std::string> closed_list(const Shard& shard) const;
+  // Returns the list of members in sync without those that have not acknowledged `offset`.
+  std::vector<std::string> list_of_acked(const Shard& shard, uint64_t offset) const;
 
   MemberState& state_;
   Permit permit_;
@@ -118,7 +126,7 @@ class LeaderPart {
   int64_t next_read_us_ = 0;
   std::optional<Promises> promises_;
   Handover handover_;
-  std::optional<uint64_t> closed_offset_;
+  std::optional<Closing> closing_;
   // Shard and epoch of the newest resignation that this node knows: its own, or that of another
   // leader of the shard.
   std::string resigned_shard_;

@@ -281,7 +281,7 @@ IdSet Member::required_acks() const {
 }
 
 void Member::close_list(int64_t now_us, uint64_t offset) {
-  leader_->close_list(offset);
+  leader_->close_list(offset, now_us);
   step(now_us);
 }
 

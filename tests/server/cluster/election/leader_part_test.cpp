@@ -13,6 +13,9 @@
 namespace server::cluster {
 namespace {
 
+// The time that members have to acknowledge the last writes of a leader that shuts down.
+constexpr int64_t kLastAckUs = 500'000;
+
 class LeaderPartTest : public MemberTest {
  protected:
   // Makes the member act as node a, which leads at epoch 8 while no other member is in sync.
@@ -381,6 +384,10 @@ TEST_F(LeaderPartTest, AnEndingLeaderTakesLaggingMembersOffTheList) {
   EXPECT_FALSE(member_->may_leave()) << "not asked yet";
   member_->close_list(now_us_, 1000);
   run();
+  pass(kLastAckUs - 1);
+  EXPECT_FALSE(member_->may_leave());
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U) << "of its epoch alone";
+  pass(1);
   EXPECT_FALSE(member_->may_leave());
   EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->insync, std::vector{kA});
   commit(12);
@@ -390,6 +397,30 @@ TEST_F(LeaderPartTest, AnEndingLeaderTakesLaggingMembersOffTheList) {
   facts_.replicas = {{kB, 1000, true}};
   pass(kTimes.ask_us);
   EXPECT_EQ(all<ChangeTopology>().size(), 2U);
+}
+
+TEST_F(LeaderPartTest, AnEndingLeaderWaitsForTheLastAck) {
+  lead();
+  facts_.replicas = {{kB, 999, true}};
+  pass(0);
+  member_->close_list(now_us_, 1000);
+  pass(kLastAckUs - 1);
+  EXPECT_FALSE(member_->may_leave());
+  facts_.replicas = {{kB, 1000, true}};
+  pass(0);
+  EXPECT_TRUE(member_->may_leave());
+  pass(kLastAckUs);
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U) << "of its epoch alone";
+}
+
+TEST_F(LeaderPartTest, AnEndingLeaderDropsMembersThatLeaveBeforeTheirLastAck) {
+  lead();
+  facts_.replicas = {{kB, 999, true}};
+  pass(0);
+  member_->close_list(now_us_, 1000);
+  facts_.replicas[0].is_online = false;
+  pass(1000);
+  EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->insync, std::vector{kA});
 }
 
 TEST_F(LeaderPartTest, AnEndingLeaderKeepsWholeCopiesOnTheList) {
