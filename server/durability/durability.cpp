@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "persistence/aof/aof_writer.h"
+#include "persistence/aof/batch_lines.h"
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
 #include "server/base/config/config.h"
@@ -21,6 +23,7 @@
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/loading/recovery.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/log/log_files.h"
 #include "server/durability/saves/base_rewriter.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
@@ -126,7 +129,8 @@ core::Result<> Durability::prepare() {
         [&] { return members.directory_lock.move_to(config.directory()); });
   });
   config.follow(OptionId::kAofTimestampEnabled, [&members, &config] {
-    members.append_log.set_timestamps(config.flag(OptionId::kAofTimestampEnabled));
+    persistence::AofWriter& writer = members.append_log.files().writer();
+    writer.lines().set_timestamps(config.flag(OptionId::kAofTimestampEnabled));
   });
   return {};
 }

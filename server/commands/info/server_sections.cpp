@@ -163,8 +163,8 @@ void write_append_log(const Source& source, Lines& lines) {
   lines.field("aof_base_size", durability.log_writer().base_size_bytes());
   lines.zeros({"aof_pending_rewrite"});
   lines.field("aof_buffer_length", durability.log_writer().buffered_bytes());
-  lines.field("aof_pending_bio_fsync", durability.append_log.is_syncing() ? 1 : 0);
-  lines.field("aof_delayed_fsync", durability.append_log.delayed_syncs());
+  lines.field("aof_pending_bio_fsync", durability.append_log.syncs().is_running() ? 1 : 0);
+  lines.field("aof_delayed_fsync", durability.append_log.syncs().delayed());
 }
 
 void write_loading(const Source& source, Lines& lines) {

@@ -7,7 +7,6 @@
 
 #include "core/clock.h"
 #include "persistence/aof/aof_writer.h"
-#include "persistence/aof/batch_lines.h"
 #include "persistence/journal.h"
 #include "server/base/config/config.h"
 #include "server/base/log/log.h"
@@ -19,8 +18,6 @@
 namespace server {
 namespace {
 
-// Duration after which a sync counts as delayed, as in Redis.
-constexpr int64_t kSyncIsOverdueUs = 2 * core::kSecondUs;
 // Interval at which the log's thread checks whether the next sync is due.
 constexpr std::chrono::microseconds kTick{100'000};
 // While more bytes than this wait to be written to a replica's append log, the replica does not
@@ -196,10 +193,6 @@ core::Result<> AppendLog::takes_more() const {
   return {};
 }
 
-void AppendLog::set_timestamps(bool enabled) {
-  files_->writer().lines().set_timestamps(enabled);
-}
-
 void AppendLog::run() {
   ::prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
   std::unique_lock lock(mutex_);
@@ -244,7 +237,6 @@ void AppendLog::step() {
   if (is_behind && !writer().has_lost_sync() && (is_always() || is_due)) {
     next_sync_us_ = now_us + core::kSecondUs;
     sync_and_report();
-    if (clock_.monotonic_us() - now_us > kSyncIsOverdueUs) ++delayed_syncs_;
   }
   pacing_.end(clients, clock_.monotonic_us() - now_us);
   is_taken_ = false;
@@ -254,14 +246,13 @@ void AppendLog::step() {
 }
 
 bool AppendLog::sync_is_overdue() const {
-  const int64_t began_us = sync_began_us_;
-  return began_us != kNotSyncing && config_.append_fsync() == AppendFsync::kEverySecond &&
-         clock_.monotonic_us() - began_us > kSyncIsOverdueUs;
+  return syncs_.is_running() && config_.append_fsync() == AppendFsync::kEverySecond &&
+         syncs_.is_overdue(clock_.monotonic_us());
 }
 
 void AppendLog::write_and_report() {
   LogListener* const events = event_listener(config_, listener_);
-  const bool is_beside_sync = is_syncing();
+  const bool is_beside_sync = syncs_.is_running();
   const int64_t began_us = events != nullptr ? clock_.monotonic_us() : 0;
   const auto written = files_->writer().write();
   if (events != nullptr) {
@@ -276,9 +267,9 @@ void AppendLog::write_and_report() {
 }
 
 void AppendLog::sync_and_report() {
-  sync_began_us_ = clock_.monotonic_us();
+  syncs_.begin(clock_.monotonic_us());
   const auto synced = files_->writer().sync();
-  const int64_t took_us = clock_.monotonic_us() - sync_began_us_.exchange(kNotSyncing);
+  const int64_t took_us = syncs_.end(clock_.monotonic_us());
   pacing_.record_sync(took_us);
   if (auto* const events = event_listener(config_, listener_); events != nullptr && is_always()) {
     events->on_log_event("aof-fsync-always", took_us);

@@ -39,6 +39,7 @@
 #include "core/result.h"
 #include "server/durability/log/reply_log.h"
 #include "server/durability/log/sync_pacing.h"
+#include "server/durability/log/sync_record.h"
 
 namespace core {
 class Clock;
@@ -102,8 +103,6 @@ class AppendLog final : public ReplyLog {
   // Called by a replica before it reads more of its leader's stream. Errors: the log fails, a sync
   // is overdue, or too many bytes of the stream are not written to the log.
   core::Result<> takes_more() const;
-  // Applies the option `aof-timestamp-enabled`.
-  void set_timestamps(bool enabled);
   // Stops or resumes the syncs of `everysec`. no-appendfsync-on-rewrite stops them while a child
   // process saves.
   void suspend_syncs(bool suspended) { syncs_suspended_ = suspended; }
@@ -112,9 +111,7 @@ class AppendLog final : public ReplyLog {
   // safe.
   void notify_progress() const;
 
-  // Returns whether a sync is running, for INFO.
-  bool is_syncing() const { return sync_began_us_ != kNotSyncing; }
-  uint64_t delayed_syncs() const { return delayed_syncs_; }
+  const SyncRecord& syncs() const { return syncs_; }
 
  private:
   bool is_always() const;
@@ -137,9 +134,7 @@ class AppendLog final : public ReplyLog {
   Availability& availability_;
   LogListener* const listener_;
   std::atomic<bool> syncs_suspended_{false};
-  static constexpr int64_t kNotSyncing = -1;
-  std::atomic<int64_t> sync_began_us_{kNotSyncing};
-  std::atomic<uint64_t> delayed_syncs_{0};
+  SyncRecord syncs_;
 
   std::mutex mutex_;  // this mutex guards wanted_ and stopping_
   std::condition_variable wake_;

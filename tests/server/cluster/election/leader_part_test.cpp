@@ -413,7 +413,7 @@ TEST_F(LeaderPartTest, AnEndingLeaderWaitsForTheLastAck) {
   EXPECT_EQ(all<ChangeTopology>().size(), 1U) << "of its epoch alone";
 }
 
-TEST_F(LeaderPartTest, AnEndingLeaderDropsMembersThatLeaveBeforeTheirLastAck) {
+TEST_F(LeaderPartTest, EndingLeaderDropsMembersThatAreGone) {
   lead();
   facts_.replicas = {{kB, 999, true}};
   pass(0);
