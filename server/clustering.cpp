@@ -58,8 +58,11 @@ void Clustering::start() {
 }
 
 void Clustering::retire(std::function<void()> done) {
-  if (node_ == nullptr || std::exchange(is_retiring_, true)) return done();
-  node_->depart(cluster::ClusterNode::Step::kHandOver, std::move(done));
+  if (node_ == nullptr || is_retiring_.exchange(true)) return done();
+  node_->depart(cluster::ClusterNode::Step::kHandOver, [this, done = std::move(done)] {
+    is_retiring_ = false;
+    done();
+  });
 }
 
 void Clustering::close_list(std::function<void()> done) {

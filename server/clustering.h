@@ -6,6 +6,7 @@
 // thread at a time may call the other members.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -53,7 +54,7 @@ class Clustering {
   void start();
   void stop();
   // Hands the shard over to another member if possible, then calls `done`, perhaps on another
-  // thread. A second call calls `done` at once, even if the first handover has not ended.
+  // thread. A call during a handover calls `done` at once.
   void retire(std::function<void()> done);
   // Ensures that members that lack part of this node's stream can no longer take over. Then calls
   // `done`, perhaps on another thread. Must be called as the last step before stop(). REQUIRES: no
@@ -66,7 +67,7 @@ class Clustering {
   std::unique_ptr<InsyncAcks> acks_;
   std::unique_ptr<ClusterHost> host_;
   std::unique_ptr<cluster::ClusterNode> node_;
-  bool is_retiring_ = false;
+  std::atomic<bool> is_retiring_{false};
 };
 
 }  // namespace server

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <string>
 
 #include "server/cluster/cluster_state.h"
@@ -43,6 +44,8 @@ void InsyncAcks::request() {
 }
 
 void InsyncAcks::refresh() {
+  // An earlier state must not replace a later one.
+  const std::scoped_lock lock(mutex_);
   cluster::ReplicationFacts facts;
   for (const Leader::Description& replica : leader_.describe()) {
     facts.replicas.push_back(

@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 
+#include "server/base/process/ordered_mutex.h"
 #include "server/net/loop/write_acks.h"
 
 namespace server::cluster {
@@ -49,7 +50,8 @@ class InsyncAcks final : public net::WriteAcks {
   const cluster::ClusterState& cluster_;
   Replication& replication_;
   Leader& leader_;
-  std::atomic<uint64_t> acked_{0};  // offset that all members in sync have acknowledged
+  OrderedMutex mutex_{LockRank::kInsyncAcks};  // this mutex serializes refresh()
+  std::atomic<uint64_t> acked_{0};             // offset that all members in sync have acknowledged
 };
 
 }  // namespace server

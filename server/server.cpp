@@ -461,8 +461,11 @@ void Server::await_signal() {
 // shutdown-on-sigint lists. A second signal during the shutdown ends the wait for replicas.
 void Server::on_signal(int signal) {
   await_signal();
-  parts_->clustering.retire(
-      [this, signal] { parts_->threads.at(0).loop.post([this, signal] { shut_down(signal); }); });
+  auto done = [this, signal] {
+    parts_->threads.at(0).loop.post([this, signal] { shut_down(signal); });
+  };
+  if (parts_->shutdown.attempt() != 0) return done();
+  parts_->clustering.retire(std::move(done));
 }
 
 void Server::shut_down(int signal) {

@@ -318,6 +318,7 @@ void ClusterNode::settle() {
     peers_->keep_only(file_.topology.topology);
     due_ = Due{true, true, due_.release};
   }
+  departure_.step(permit_clock_us());
   for (auto actions = member_->take_actions(); !actions.empty();
        actions = member_->take_actions()) {
     for (const MemberAction& action : actions) {
@@ -352,7 +353,6 @@ void ClusterNode::settle() {
       post([file](Member& member, int64_t now_us) { record_kept(member, file, now_us); });
     });
   }
-  departure_.step(permit_clock_us());
 }
 
 void ClusterNode::show_service() {
@@ -470,9 +470,11 @@ void ClusterNode::carry_out(const KeepEpoch& action) {
   due_.file = true;
 }
 
-void ClusterNode::carry_out(const HoldWrites& /*action*/) {
-  parts_.host.hold_writes([this](uint64_t offset) {
-    post([offset](Member& member, int64_t now_us) { member.writes_held(now_us, offset); });
+void ClusterNode::carry_out(const HoldWrites& action) {
+  parts_.host.hold_writes([this, handover = action.handover](uint64_t offset) {
+    post([handover, offset](Member& member, int64_t now_us) {
+      member.writes_held(now_us, handover, offset);
+    });
   });
 }
 

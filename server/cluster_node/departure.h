@@ -21,19 +21,21 @@ class Departure {
   explicit Departure(Member& member) : member_(member) {}
 
   // Hands the shard over if this node leads the shard and another member can take over. Otherwise
-  // calls `done` immediately. During a handover, calls `done` half a second after this node has
-  // begun to redirect clients. If the node has not begun to redirect clients after two seconds,
-  // calls `done` then.
+  // calls `done` immediately. If the leader refuses or cancels the handover, step() tries again.
+  // Calls `done` half a second after this node has begun to redirect clients. If the node has not
+  // begun to redirect clients after two seconds, calls `done` then.
   void hand_over(int64_t now_us, std::function<void()> done);
   // Updates the list of members in sync: members that lack part of the stream leave the list. The
   // stream ends at `offset`. Calls `done` when all members on the list of etcd have acknowledged
-  // `offset`, or after one second.
+  // `offset`, or after kCloseListUs.
   void close_list(int64_t now_us, uint64_t offset, std::function<void()> done);
   // Calls the `done` that hand_over() or close_list() got, if that operation has ended. Must be
   // called after each event of the Member.
   void step(int64_t now_us);
 
  private:
+  void try_handover(int64_t now_us);
+
   struct Wait {
     std::function<void()> done;
     int64_t until_us = 0;

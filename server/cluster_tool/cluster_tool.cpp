@@ -24,6 +24,8 @@ using std::chrono::seconds;
 constexpr seconds kEtcdPatience{10};
 constexpr seconds kNodePatience{15};
 constexpr milliseconds kPause{100};
+// Pause before a failover is requested again. A leader cancels a handover after a second.
+constexpr milliseconds kAskAgain{1500};
 
 core::Error etcd_failure(const EtcdError& error) {
   return {fmt::format("ERR etcd: {}", error.message)};
@@ -284,13 +286,17 @@ core::Result<Done> ClusterTool::fail_over(const std::string& shard,
       plan_failover(seen->version->topology, seen->alive, shard, to ? &*to : nullptr, force);
   if (!target) return target.error();
   const Address address = address_of(*target);
-  auto client = NodeClient::connect(address, access_);
-  if (!client) return client.error();
+  const std::string former = seen->version->topology.shard(shard)->leader;
   std::vector<std::string> command{"CLUSTER", "FAILOVER"};
   if (force) command.emplace_back("FORCE");
-  const auto started = client->call(command);
-  if (!started) return started.error();
+  const auto ask = [&]() -> core::Result<> {
+    auto client = NodeClient::connect(address, access_);
+    if (!client) return client.error();
+    return core::without_value(client->call(command));
+  };
+  if (auto asked = ask(); !asked) return asked.error();
   const auto deadline = Clock::now() + kNodePatience;
+  auto ask_again = Clock::now() + kAskAgain;
   while (Clock::now() < deadline) {
     seen = read_cluster();
     if (!seen) return seen.error();
@@ -298,6 +304,12 @@ core::Result<Done> ClusterTool::fail_over(const std::string& shard,
     if (now != nullptr && now->leader == target->id) {
       return Done{
           fmt::format("{} leads shard {} now, epoch {}\n", address.text(), shard, now->epoch)};
+    }
+    // An error is not reported, because the replica may just have taken over. If another node leads
+    // now, a further request could depose a leader that the user has not seen.
+    if (now != nullptr && now->leader == former && Clock::now() >= ask_again) {
+      (void)ask();
+      ask_again = Clock::now() + kAskAgain;
     }
     std::this_thread::sleep_for(kPause);
   }

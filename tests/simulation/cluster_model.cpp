@@ -394,9 +394,9 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
       self.kept_epoch = std::max(self.kept_epoch, keep.epoch);
       self.member->epoch_kept(self.clock(now_us_), keep.shard, keep.epoch);
     });
-  } else if (std::holds_alternative<HoldWrites>(action)) {
+  } else if (const auto* hold = std::get_if<HoldWrites>(&action)) {
     node.holds_writes = true;
-    node.member->writes_held(clock_us, node.log.size());
+    node.member->writes_held(clock_us, hold->handover, node.log.size());
   } else if (std::holds_alternative<ReleaseWrites>(action)) {
     node.holds_writes = false;
   } else if (const auto* promote = std::get_if<Promote>(&action)) {

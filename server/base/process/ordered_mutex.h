@@ -28,6 +28,7 @@ enum class LockRank : uint8_t {
   kChildEnd,   // the mutex of Durability that serializes the handling of an ended child process
   kSaves,      // the mutex of Durability that guards the saving child and its statistics
   kReplicaController,  // the mutex of ReplicaController, which guards the leader's address
+  kInsyncAcks,         // the mutex of InsyncAcks, which serializes its updates
   kLeader,             // the mutex of Leader, which guards the list of replicas
   kRole,       // the mutex of Replication that guards the role and the link from journal to backlog
   kStreamIds,  // the mutex of Replication that guards the replication ids

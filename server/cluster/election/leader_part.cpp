@@ -8,10 +8,6 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kHandoverUs = 1'000'000;
-// The time that members in sync have to acknowledge the end of the stream of a leader that shuts
-// down. Its server waits one second for the shorter list (Departure), so half of it is left to
-// etcd.
-constexpr int64_t kLastAckUs = 500'000;
 // The largest lag with which a replica may join the list of members in sync. This lag must exceed
 // one second, the interval at which a replica acknowledges.
 constexpr int64_t kJoinLagUs = 2'000'000;
@@ -136,6 +132,7 @@ void LeaderPart::step(const Shard& shard, int64_t now_us) {
   record_lapse(now_us);
   return_check_.look_at_others(shard, now_us);
   insync_.look(shard, state_.facts, now_us);
+  if (closing_) closing_->is_done = is_list_closed(shard);
   if (now_us >= next_read_us_) {
     next_read_us_ = now_us + state_.options.times.ask_us;
     state_.calls.read(now_us, epoch_, state_.topology.revision);
@@ -218,7 +215,9 @@ void LeaderPart::step_insync(const Shard& shard, int64_t now_us) {
   if (!closing_) {
     wanted = insync_.wanted(shard, now_us);
   } else {
-    wanted = list_of_acked(shard, now_us < closing_->until_us ? 0 : closing_->offset);
+    if (closing_->is_done || now_us >= closing_->begun_us + kCloseListUs) return;
+    const bool may_ack = now_us < closing_->begun_us + kLastAckUs;
+    wanted = list_of_acked(shard, may_ack ? 0 : closing_->offset);
   }
   if (state_.options.awaits_acks) {
     wanted = state_.joining.step(shard, std::move(wanted), state_.facts, state_.tick);
@@ -232,7 +231,7 @@ void LeaderPart::step_insync(const Shard& shard, int64_t now_us) {
 }
 
 void LeaderPart::close_list(uint64_t offset, int64_t now_us) {
-  closing_ = Closing{offset, now_us + kLastAckUs};
+  closing_ = Closing{offset, now_us};
 }
 
 std::vector<std::string> LeaderPart::list_of_acked(const Shard& shard, uint64_t offset) const {
@@ -245,8 +244,10 @@ std::vector<std::string> LeaderPart::list_of_acked(const Shard& shard, uint64_t 
 }
 
 bool LeaderPart::is_list_closed(const Shard& shard) const {
-  return closing_ && !state_.calls.is_changing() &&
-         std::ranges::is_permutation(list_of_acked(shard, closing_->offset), shard.insync);
+  if (!closing_) return false;
+  return closing_->is_done ||
+         (!state_.calls.is_changing() &&
+          std::ranges::is_permutation(list_of_acked(shard, closing_->offset), shard.insync));
 }
 
 core::Result<> LeaderPart::hand_over(const Shard& shard, std::string_view target, int64_t now_us) {
@@ -264,8 +265,9 @@ core::Result<> LeaderPart::hand_over(const Shard& shard, std::string_view target
   if (state_.calls.is_changing()) {
     return core::Error{"ERR the topology is being changed, try again"};
   }
-  handover_ = {Handover::State::kHoldsWrites, std::string(target), 0, now_us + kHandoverUs};
-  state_.actions.emplace_back(HoldWrites{});
+  handover_ = {Handover::State::kHoldsWrites, std::string(target), 0, now_us + kHandoverUs,
+               handover_.number + 1};
+  state_.actions.emplace_back(HoldWrites{handover_.number});
   return {};
 }
 
@@ -278,8 +280,9 @@ std::string LeaderPart::successor(const Shard& shard) const {
   return best == nullptr ? "" : best->id;
 }
 
-void LeaderPart::writes_held(uint64_t offset) {
-  if (handover_.state != Handover::State::kHoldsWrites) return;
+void LeaderPart::writes_held(uint64_t handover, uint64_t offset) {
+  // A cancelled handover may report its end during a later one, whose writes still run.
+  if (handover != handover_.number || handover_.state != Handover::State::kHoldsWrites) return;
   handover_.state = Handover::State::kAwaitsReplica;
   handover_.offset = offset;
 }
@@ -287,12 +290,16 @@ void LeaderPart::writes_held(uint64_t offset) {
 void LeaderPart::step_handover(const Shard& shard, int64_t now_us) {
   using State = Handover::State;
   if (handover_.state == State::kNone || state_.calls.is_changing()) return;
-  // This node has resigned, but etcd has refused the handover, because the topology had changed
-  // since this node read it. The node must not serve in the resigned epoch, so it leads in a new
-  // one.
-  if (handover_.state == State::kResigned) return renew(shard, now_us);
   const bool may_follow =
       shard.is_insync(handover_.target) && !state_.facts.reports_failing_log(handover_.target);
+  if (handover_.state == State::kResigned) {
+    // This node has resigned, but etcd has refused the handover, because the topology had changed
+    // since this node read it. The change was of another shard, so the handover is tried again.
+    // This node must not serve in the resigned epoch, so later it leads in a new one.
+    const bool tries_again =
+        may_follow && now_us < handover_.deadline_us && state_.fault == TopologyFault::kNone;
+    return tries_again ? name_successor(shard) : renew(shard, now_us);
+  }
   if (now_us >= handover_.deadline_us || !may_follow) {
     end_handover();
   } else if (handover_.state == State::kAwaitsReplica &&
@@ -307,6 +314,10 @@ void LeaderPart::resign(const Shard& shard) {
   resigned_shard_ = shard.name;
   resigned_epoch_ = epoch_;
   state_.actions.emplace_back(ReportResigned{handover_.target, shard.name, epoch_});
+  name_successor(shard);
+}
+
+void LeaderPart::name_successor(const Shard& shard) {
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
   Shard& next = *change.topology.shard(shard.name);
   next.leader = handover_.target;
@@ -315,7 +326,10 @@ void LeaderPart::resign(const Shard& shard) {
 }
 
 void LeaderPart::end_handover() {
-  if (std::exchange(handover_, {}).state == Handover::State::kNone) return;
+  if (handover_.state == Handover::State::kNone) return;
+  const uint64_t number = handover_.number;
+  handover_ = Handover{};
+  handover_.number = number;
   state_.actions.emplace_back(ReleaseWrites{});
 }
 

@@ -31,6 +31,11 @@
 
 namespace server::cluster {
 
+// Limits on the time of LeaderPart::close_list(). A replica acknowledges once a second, so its last
+// acknowledgement may come that late.
+inline constexpr int64_t kLastAckUs = 1'200'000;
+inline constexpr int64_t kCloseListUs = kLastAckUs + 500'000;
+
 class LeaderPart {
  public:
   explicit LeaderPart(MemberState& state);
@@ -64,14 +69,15 @@ class LeaderPart {
   // unchanged.
   core::Result<> hand_over(const Shard& shard, std::string_view target, int64_t now_us);
   std::string successor(const Shard& shard) const;
-  void writes_held(uint64_t offset);
+  void writes_held(uint64_t handover, uint64_t offset);
   void end_handover();
   // Returns whether this leader has resigned and waits until etcd shows the outcome of the
   // handover.
   bool has_resigned() const { return handover_.state == Handover::State::kResigned; }
   // Called when this node shuts down, after its last write. Restricts the list of members in sync
   // to this node and to the members on the list that have acknowledged `offset`. Connected members
-  // have half a second to do so.
+  // have kLastAckUs to do so. When the list is closed, or after kCloseListUs, it no longer changes,
+  // because the links of the replicas then end with the server.
   void close_list(uint64_t offset, int64_t now_us);
   // Returns whether close_list() was called, and etcd has stored the list that it restricted.
   bool is_list_closed(const Shard& shard) const;
@@ -92,12 +98,14 @@ class LeaderPart {
     std::string target;
     uint64_t offset = 0;
     int64_t deadline_us = 0;
+    uint64_t number = 0;  // number of the newest handover; end_handover() keeps it
   };
 
   // The end of the list of members in sync, when this node shuts down.
   struct Closing {
-    uint64_t offset = 0;   // the members that stay on the list have acknowledged it
-    int64_t until_us = 0;  // until this time, connected members stay on the list as well
+    uint64_t offset = 0;  // the members that stay on the list have acknowledged it
+    int64_t begun_us = 0;
+    bool is_done = false;  // true once etcd has had the list without other members
   };
 
   void open_permit();
@@ -108,6 +116,7 @@ class LeaderPart {
   void step_insync(const Shard& shard, int64_t now_us);
   void step_handover(const Shard& shard, int64_t now_us);
   void resign(const Shard& shard);
+  void name_successor(const Shard& shard);
   // Returns the list of members in sync without those that have not acknowledged `offset`.
   std::vector<std::string> list_of_acked(const Shard& shard, uint64_t offset) const;
 

@@ -211,8 +211,8 @@ void Member::offset_answered(int64_t now_us, uint64_t call, std::string_view pee
   step(now_us);
 }
 
-void Member::writes_held(int64_t now_us, uint64_t offset) {
-  leader_->writes_held(offset);
+void Member::writes_held(int64_t now_us, uint64_t handover, uint64_t offset) {
+  leader_->writes_held(handover, offset);
   step(now_us);
 }
 

@@ -81,8 +81,9 @@ class Member {
   void offset_answered(int64_t now_us, uint64_t call, std::string_view peer,
                        std::optional<HistoryPosition> position);
   void epoch_kept(int64_t now_us, std::string_view shard, uint64_t epoch);
-  // Called when no write runs and none can begin. `offset` is the end of the stream.
-  void writes_held(int64_t now_us, uint64_t offset);
+  // Called when no write runs and none can begin, after the HoldWrites of `handover`. `offset` is
+  // the end of the stream.
+  void writes_held(int64_t now_us, uint64_t handover, uint64_t offset);
 
   // The functions below handle requests and reports from peers. promise() returns true if the reply
   // to the peer is +OK.

@@ -136,8 +136,11 @@ struct KeepEpoch {
   uint64_t epoch = 0;
 };
 
-// Blocks new writes and waits for running ones. Then the owner calls Member::writes_held().
-struct HoldWrites {};
+// Blocks new writes and waits for running ones. Then the owner calls Member::writes_held() with the
+// number of the handover.
+struct HoldWrites {
+  uint64_t handover = 0;
+};
 // Lets writes run again after HoldWrites. Before that, the node must publish its newest topology to
 // the threads that serve clients.
 struct ReleaseWrites {};

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/cluster/election/leader_part.h"
 #include "tests/server/cluster/election/member_fixture.h"
 
 namespace server::cluster {
@@ -44,7 +45,7 @@ TEST_F(DepartureTest, RedirectsForAMomentAfterAHandover) {
   constexpr int64_t kLingerUs = 500'000;
   lead_and_depart();
   hand_over();
-  member_->writes_held(now_us_, 1000);
+  writes_held(1000);
   step(0);
   EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->leader, kB);
   commit(12);
@@ -63,7 +64,7 @@ TEST_F(DepartureTest, RedirectsWhenTheSuccessorServes) {
   constexpr int64_t kLingerUs = 500'000;
   lead_and_depart();
   hand_over();
-  member_->writes_held(now_us_, 1000);
+  writes_held(1000);
   step(0);
   commit(12);
   step(Succession::kHoldUs - 1);
@@ -85,12 +86,38 @@ TEST_F(DepartureTest, AHandoverThatFailsIsGivenUp) {
   EXPECT_EQ(done_, 1);
 }
 
+TEST_F(DepartureTest, ARefusedHandoverIsTriedAgain) {
+  lead_and_depart();
+  facts_.replicas.push_back({kC, 1000, true});
+  Topology three = member_->topology().topology;
+  three.shard("s1")->members.push_back(kC);
+  see(three, 12);
+  ASSERT_EQ(last<ChangeTopology>().topology.shard("s1")->insync.size(), 3U) << "c joins";
+  hand_over();
+  EXPECT_TRUE(all<HoldWrites>().empty());
+  EXPECT_EQ(done_, 0);
+  commit(13);
+  step(0);
+  run();
+  EXPECT_EQ(all<HoldWrites>().size(), 1U);
+}
+
+TEST_F(DepartureTest, ACancelledHandoverIsTriedAgain) {
+  lead_and_depart();
+  hand_over();
+  step(kSecondUs);
+  ASSERT_EQ(all<ReleaseWrites>().size(), 1U);
+  run();
+  EXPECT_EQ(all<HoldWrites>().size(), 2U);
+  EXPECT_EQ(done_, 0);
+}
+
 TEST_F(DepartureTest, WaitsUntilEtcdHasTheList) {
   lead_and_depart();
   facts_.replicas = {{kB, 999, true}};
   pass(0);
   close_list();
-  step(kSecondUs - 1);
+  step(kLastAckUs);
   EXPECT_EQ(done_, 0);
   commit(12);
   step(0);
@@ -103,7 +130,9 @@ TEST_F(DepartureTest, WithoutEtcdItEndsAllTheSame) {
   facts_.replicas = {{kB, 999, true}};
   pass(0);
   close_list();
-  step(kSecondUs);
+  step(kCloseListUs - 1);
+  EXPECT_EQ(done_, 0);
+  step(1);
   EXPECT_EQ(done_, 1);
   EXPECT_FALSE(member_->may_leave());
 }

@@ -270,6 +270,22 @@ TEST_F(ClusterToolCallsTest, AReplicaInSyncIsAskedToTakeOver) {
   EXPECT_THAT(replica.failovers(), ElementsAre("CLUSTER FAILOVER"));
 }
 
+TEST_F(ClusterToolCallsTest, ACancelledFailoverIsRequestedAgain) {
+  const Nodes nodes = create("ab", 1);
+  PlayedNode& replica = *nodes[1];
+  change([&](Shard& shard) { shard.insync.push_back(replica.id); });
+  int requests = 0;
+  replica.set_on_failover([&] {
+    if (++requests < 2) return;
+    change([&](Shard& shard) {
+      shard.leader = replica.id;
+      shard.epoch = 2;
+    });
+  });
+  EXPECT_THAT(text_of(tool_->fail_over("s1", {}, false)), HasSubstr("leads shard s1 now, epoch 2"));
+  EXPECT_THAT(replica.failovers(), ElementsAre("CLUSTER FAILOVER", "CLUSTER FAILOVER"));
+}
+
 TEST_F(ClusterToolCallsTest, AReplicaThatIsNotInSyncTakesNothingOver) {
   const Nodes nodes = create("ab", 1);
   for (const bool is_forced : {false, true}) {

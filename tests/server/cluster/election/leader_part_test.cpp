@@ -13,9 +13,6 @@
 namespace server::cluster {
 namespace {
 
-// The time that members have to acknowledge the last writes of a leader that shuts down.
-constexpr int64_t kLastAckUs = 500'000;
-
 class LeaderPartTest : public MemberTest {
  protected:
   // Makes the member act as node a, which leads at epoch 8 while no other member is in sync.
@@ -211,7 +208,7 @@ TEST_F(LeaderPartTest, AHandoverResignsBeforeItNamesTheSuccessor) {
   EXPECT_EQ(all<HoldWrites>().size(), 1U);
   EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
   facts_.position.offset = 2000;
-  member_->writes_held(now_us_, 2000);
+  writes_held(2000);
   pass(1000);
   EXPECT_TRUE(all<ReportResigned>().empty()) << "the replica lacks something";
   facts_.replicas[0].acked = 2000;
@@ -231,7 +228,7 @@ TEST_F(LeaderPartTest, ClientsWaitUntilTheSuccessorServes) {
   const auto hand_over = [this] {
     lead();
     EXPECT_TRUE(member_->hand_over(now_us_, kB));
-    member_->writes_held(now_us_, 1000);
+    writes_held(1000);
     run();
     commit(12);
   };
@@ -250,7 +247,7 @@ TEST_F(LeaderPartTest, ClientsWaitUntilTheSuccessorServes) {
 TEST_F(LeaderPartTest, SuccessorMayServeBeforeEtcdAnswers) {
   lead();
   ASSERT_TRUE(member_->hand_over(now_us_, kB));
-  member_->writes_held(now_us_, 1000);
+  writes_held(1000);
   run();
   member_->successor_serves(now_us_, "s1", 8);
   EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
@@ -306,7 +303,7 @@ TEST_F(LeaderPartTest, AHandoverThatFailsEarlyChangesNothing) {
   lead();
   ASSERT_TRUE(member_->hand_over(now_us_, kB));
   EXPECT_FALSE(member_->hand_over(now_us_, kB));
-  member_->writes_held(now_us_, 5000);
+  writes_held(5000);
   pass(kSecondUs - 1);
   EXPECT_TRUE(all<ReleaseWrites>().empty());
   pass(1);
@@ -314,13 +311,50 @@ TEST_F(LeaderPartTest, AHandoverThatFailsEarlyChangesNothing) {
   EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
 }
 
+// A command may run for longer than a handover. Its end belongs to the handover that waited for it.
+TEST_F(LeaderPartTest, EndOfEarlierHandoverCountsNotForNext) {
+  lead();
+  ASSERT_TRUE(member_->hand_over(now_us_, kB));
+  run();
+  const uint64_t first = last<HoldWrites>().handover;
+  pass(kSecondUs);
+  ASSERT_EQ(all<ReleaseWrites>().size(), 1U);
+  confirm();
+  ASSERT_TRUE(member_->hand_over(now_us_, kB));
+  run();
+  member_->writes_held(now_us_, first, 1000);
+  run();
+  EXPECT_TRUE(all<ReportResigned>().empty()) << "later writes still run";
+  writes_held(1000);
+  run();
+  EXPECT_EQ(all<ReportResigned>().size(), 1U);
+}
+
+TEST_F(LeaderPartTest, HandoverIsRequestedAgainAfterAnotherChange) {
+  lead();
+  ASSERT_TRUE(member_->hand_over(now_us_, kB));
+  writes_held(1000);
+  run();
+  ASSERT_EQ(last<ChangeTopology>().revision, 11U);
+  Topology other = member_->topology().topology;
+  ++other.shard("s2")->epoch;
+  see(other, 12);
+  refuse();
+  const auto change = last<ChangeTopology>();
+  EXPECT_EQ(change.revision, 12U);
+  EXPECT_EQ(change.topology.shard("s1")->leader, kB);
+  EXPECT_EQ(change.topology.shard("s1")->epoch, 9U);
+  commit(13);
+  EXPECT_EQ(last<Follow>().leader, kB);
+}
+
 TEST_F(LeaderPartTest, AResignedLeaderServesAgainOnlyInANewEpoch) {
   lead();
   ASSERT_TRUE(member_->hand_over(now_us_, kB));
-  member_->writes_held(now_us_, 1000);
+  writes_held(1000);
   run();
-  member_->topology_changed(now_us_, last<ChangeTopology>().call, ChangeOutcome::kRefused);
-  run();
+  pass(kSecondUs);
+  refuse();
   confirm();
   EXPECT_EQ(member_->permit().until_us(), 0);
   const auto change = last<ChangeTopology>();
@@ -358,7 +392,7 @@ TEST_F(LeaderPartTest, HandoverEndsWhenTheSuccessorsLogFails) {
   lead();
   facts_.position.offset = 2000;
   ASSERT_TRUE(member_->hand_over(now_us_, kB));
-  member_->writes_held(now_us_, 2000);
+  writes_held(2000);
   // The replica has acknowledged the whole stream, but now reports that its append log fails.
   facts_.replicas = {{kB, 2000, true, false}};
   pass(1000);
@@ -410,6 +444,30 @@ TEST_F(LeaderPartTest, AnEndingLeaderWaitsForTheLastAck) {
   pass(0);
   EXPECT_TRUE(member_->may_leave());
   pass(kLastAckUs);
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U) << "of its epoch alone";
+}
+
+// After the list is closed, the server closes the links of its replicas.
+TEST_F(LeaderPartTest, AClosedListKeepsMembersWhoseLinksEnd) {
+  lead();
+  member_->close_list(now_us_, 1000);
+  run();
+  ASSERT_TRUE(member_->may_leave());
+  facts_.replicas.clear();
+  pass(kLastAckUs);
+  EXPECT_TRUE(member_->may_leave());
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U) << "of its epoch alone";
+}
+
+TEST_F(LeaderPartTest, AListThatCannotBeClosedIsLeftAsItIs) {
+  lead();
+  facts_.replicas[0].acked = 999;
+  pass(0);
+  member_->close_list(now_us_, 1000);
+  pass(kCloseListUs);
+  facts_.replicas.clear();
+  pass(0);
+  EXPECT_FALSE(member_->may_leave());
   EXPECT_EQ(all<ChangeTopology>().size(), 1U) << "of its epoch alone";
 }
 

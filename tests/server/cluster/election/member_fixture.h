@@ -92,6 +92,17 @@ class MemberTest : public testing::Test {
     run();
   }
 
+  // Reports that no write runs after the member's newest HoldWrites.
+  void writes_held(uint64_t offset) {
+    run();
+    member_->writes_held(now_us_, last<HoldWrites>().handover, offset);
+  }
+  // Reports that etcd has refused the newest change of the topology.
+  void refuse() {
+    member_->topology_changed(now_us_, last<ChangeTopology>().call, ChangeOutcome::kRefused);
+    run();
+  }
+
   // Makes the member act as node a, which leads at epoch 8 and serves. Its replica b is online.
   void lead() {
     be(kA);
