@@ -60,6 +60,9 @@ int main(int argc, char** argv) {
   // SIGXFSZ is ignored, so that a write beyond the file size limit fails with an error, as on a
   // full disk.
   std::signal(SIGXFSZ, SIG_IGN);
+  // The process that started the server may have ignored SIGCHLD. Then the exit status of a child
+  // process that saves would be lost.
+  std::signal(SIGCHLD, SIG_DFL);
   std::vector<const char*> words(argv, argv + argc);
   const server::HealthQuestion question = server::take_health_question(words);
   server::Config config;

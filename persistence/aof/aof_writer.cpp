@@ -8,6 +8,11 @@
 #include "persistence/aof/batch_lines.h"
 
 namespace persistence {
+namespace {
+
+constexpr std::string_view kLogIsClosed = "ERR the append log is closed";
+
+}  // namespace
 
 AofWriter::AofWriter(FileSystem& files, Journal& journal, const core::Clock& clock, AofPlace place)
     : files_(files),
@@ -49,6 +54,7 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
     }
     files_bytes += opened.size_bytes();
   }
+  next_.reset();
   needs_base_ = begin != Begin::kNow;
   has_lost_sync_ = begin == Begin::kAfresh;
   const std::scoped_lock lock(mutex_);
@@ -103,7 +109,7 @@ core::Result<> AofWriter::write() {
 }
 
 core::Result<> AofWriter::write_locked() {
-  if (!is_open()) return core::Error{"ERR the append log is closed"};
+  if (!is_open()) return core::Error{std::string(kLogIsClosed)};
   if (older_ != nullptr) return {};
   take_journal();
   if (batch_.empty()) return {};
@@ -187,6 +193,7 @@ core::Result<> AofWriter::sync() {
 }
 
 core::Result<> AofWriter::prepare_rotation() {
+  if (!is_open()) return core::Error{std::string(kLogIsClosed)};
   // The current file is synced before the rotation, so that its final sync has few bytes left to
   // write.
   if (!has_lost_sync()) {
@@ -211,17 +218,18 @@ core::Result<> AofWriter::rotate() {
   if (older_ != nullptr && !has_lost_sync()) {
     return core::Error{"ERR the file of the last rewrite is not synced yet"};
   }
-  // The pending commands are written to the old file. The new base contains these commands, so they
-  // must not be in the new file.
-  if (older_ == nullptr) {
-    if (auto written = write_locked(); !written) return written;
-    older_ = current_.file();
-    awaits_sync_ = true;
-  } else {
-    // The sync of the older file has failed, so no later file may receive bytes. The current file
-    // stays empty, and the new base covers the pending commands.
+  // The new base contains the pending commands, so they must not be in the new file. They are
+  // written to the old file. After a failed sync they are in the base only. No earlier file may
+  // receive bytes then, and the old file may be broken.
+  if (has_lost_sync()) {
     take_journal();
     covered_bytes_ = batch_.size();
+  } else if (auto written = write_locked(); !written) {
+    return written;
+  }
+  if (older_ == nullptr) {
+    older_ = current_.file();
+    awaits_sync_ = true;
   }
   journal_.restate_database();
   older_bytes_ += current_.size_bytes();

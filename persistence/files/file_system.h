@@ -59,6 +59,8 @@ class FileSystem {
   virtual core::Result<std::unique_ptr<AppendFile>> open_append(const std::string& path,
                                                                 OpenMode mode) = 0;
   virtual core::Result<std::unique_ptr<InputFile>> open_input(const std::string& path) = 0;
+  // Also returns true if the answer is unknown, for example without permission. Opening the file
+  // then reports why.
   virtual bool exists(const std::string& path) = 0;
   virtual core::Result<uint64_t> size_bytes(const std::string& path) = 0;
   // Renames a file. Errors: those of the operation and of check_replaceable().

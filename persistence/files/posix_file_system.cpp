@@ -88,7 +88,9 @@ class PosixFileSystem final : public FileSystem {
         *std::move(opened), path, static_cast<uint64_t>(status.st_size)));
   }
 
-  bool exists(const std::string& path) override { return ::access(path.c_str(), F_OK) == 0; }
+  bool exists(const std::string& path) override {
+    return ::access(path.c_str(), F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
+  }
 
   core::Result<uint64_t> size_bytes(const std::string& path) override {
     struct stat status {};

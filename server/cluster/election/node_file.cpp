@@ -89,8 +89,9 @@ void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)>
 }
 
 core::Result<std::optional<NodeFile>> read_node_file(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return std::optional<NodeFile>();
+  std::error_code error;
+  // After an error it is unknown whether the file exists, and reading it reports why.
+  if (!std::filesystem::exists(path, error) && !error) return std::optional<NodeFile>();
   const auto text = persistence::read_whole_file(path, kNodeFileBytesMax);
   if (!text) return text.error();
   auto parsed = parse_node_file(*text);

@@ -147,7 +147,9 @@ void write_append_log(const Source& source, Lines& lines) {
   const SaveProgress child = durability.saves.slot.progress();
   const bool runs = durability.saves.slot.task() == SaveTask::kRewrite;
   lines.field("aof_enabled", durability.log_is_on() ? 1 : 0);
-  lines.field("aof_rewrite_in_progress", runs ? 1 : 0);
+  // Until the log has its first base, a start would not load the log.
+  const bool has_base = !durability.log_writer().needs_base();
+  lines.field("aof_rewrite_in_progress", runs || !has_base ? 1 : 0);
   lines.field("aof_rewrite_scheduled", durability.saves.rewrites.is_scheduled() ? 1 : 0);
   lines.field("aof_last_rewrite_time_sec", record.last_time_s);
   lines.field("aof_current_rewrite_time_sec", runs ? child.running_us / 1'000'000 : -1);

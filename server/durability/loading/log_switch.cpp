@@ -108,6 +108,10 @@ std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
     return done;
   }
   if (!wants_log_) {
+    // SHUTDOWN may be writing the log's base. If it fails, the log is closed then.
+    if (saves_.slot.refuses_children() && saves_.slot.task() != SaveTask::kNone) {
+      return std::nullopt;
+    }
     // A running rewrite is killed before the log is closed. Otherwise it would install a new base
     // for a closed log.
     if (saves_.slot.task() == SaveTask::kRewrite) {

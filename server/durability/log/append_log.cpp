@@ -182,10 +182,11 @@ core::Result<> AppendLog::write_and_sync() {
 }
 
 core::Result<> AppendLog::takes_more() const {
-  if (!is_open()) return {};
+  // After a failure the log may also be closed, if it could not be opened again.
   if (fails()) {
     return core::Error{"the append log fails: " + availability_.append_log_reason()};
   }
+  if (!is_open()) return {};
   if (sync_is_overdue()) return core::Error{"a sync of the append log does not end"};
   if (journal_.end_offset() - writer().written_offset() > kBytesBehindMax) {
     return core::Error{"the append log is too far behind"};

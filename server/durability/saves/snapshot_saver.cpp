@@ -48,6 +48,7 @@ core::Result<SaveStart> SnapshotSaver::start(bool may_wait) {
     history_.record_no_child();
     parts_.state.availability.begin(Availability::kSnapshotFailed);
     slot_.release();
+    log_warning("Can't save in background: {}", forked.error().message);
     return forked.error();
   }
   return SaveStart::kStarted;
@@ -138,13 +139,19 @@ void SnapshotSaver::finish(const SaveEnd& end) {
 
 void SnapshotSaver::start_if_due() {
   const int64_t now_us = parts_.clock.monotonic_us();
-  if (is_scheduled_.exchange(false) || (now_us >= next_us_ && is_due())) {
-    if (!start(false)) next_us_ = now_us + kRetrySaveUs;
-  }
+  const bool is_scheduled = is_scheduled_.exchange(false);
+  if (!is_scheduled && (now_us < next_us_ || !is_due())) return;
+  // If another task has just claimed the save slot, a scheduled save stays scheduled.
+  if (!start(is_scheduled)) next_us_ = now_us + kRetrySaveUs;
 }
 
 bool SnapshotSaver::is_due() const {
-  return save_point_is_reached(parts_.config.text(OptionId::kSave), changes_since_save(),
+  const std::string save_points = parts_.config.text(OptionId::kSave);
+  // After a failed save writes may be refused. So a save point may never be reached again.
+  if (parts_.state.availability.has(Availability::kSnapshotFailed) && !save_points.empty()) {
+    return true;
+  }
+  return save_point_is_reached(save_points, changes_since_save(),
                                (parts_.clock.monotonic_us() - last_save_us_) / core::kSecondUs);
 }
 

@@ -163,6 +163,27 @@ TEST_F(AofWriterSyncTest, NewBaseRecoversFromAFailedSync) {
   EXPECT_EQ(keys_after_power_cut(), Keys{"after"});
 }
 
+// A disk may fail for one file only.
+TEST_F(AofWriterSyncTest, RotationLeavesAFileWithALostSyncAlone) {
+  set("lost");
+  ASSERT_TRUE(writer_.write());
+  disk_.restart_count();
+  disk_.fail_operation(1);
+  ASSERT_FALSE(writer_.sync());
+  set("pending");
+  ASSERT_TRUE(writer_.prepare_rotation());
+  disk_.restart_count();
+  ASSERT_TRUE(writer_.rotate());
+  EXPECT_EQ(disk_.operation_count(), 0U);
+  EXPECT_LT(writer_.written_offset(), journal_.end_offset());
+  replace_base();
+  EXPECT_EQ(writer_.written_offset(), journal_.end_offset()) << "it is in the base";
+  set("after");
+  ASSERT_TRUE(writer_.write());
+  ASSERT_TRUE(writer_.sync());
+  EXPECT_EQ(keys_after_power_cut(), Keys{"after"});
+}
+
 // The log's thread may be syncing while the log is switched off.
 TEST_F(AofWriterSyncTest, FailedSyncOfAClosedLogIsIgnored) {
   set("key");

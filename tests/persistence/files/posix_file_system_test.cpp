@@ -80,6 +80,14 @@ TEST_F(PosixFilesTest, MissingFileIsAnErrorWithItsName) {
   EXPECT_FALSE(files_.open_append(path("none/a"), OpenMode::kCreate));
 }
 
+TEST_F(PosixFilesTest, FileThatCannotBeLookedAtCountsAsExisting) {
+  std::filesystem::create_symlink("loop", path("loop"));
+  EXPECT_TRUE(files_.exists(path("loop")));
+  EXPECT_FALSE(files_.open_input(path("loop")));
+  write("file", "");
+  EXPECT_FALSE(files_.exists(path("file/below")));
+}
+
 TEST_F(PosixFilesTest, RenamedFileReplacesTheOld) {
   write("new", "new");
   write("old", "old");

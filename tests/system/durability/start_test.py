@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import DEADLINE_S, SERVER, ServerTest, free_port
+from harness import DEADLINE_S, SERVER, ServerTest, free_port, wait_until
 from harness.preloads import process_faults
 from harness.replication import info
 from harness.resp import Connection, encode
@@ -194,6 +194,40 @@ class StartTest(ServerTest):
                 client.call("CONFIG", "SET", "port", port)
                 server.wait_for_log(rf"Failed listening on port {port} \(TCP\): Could not")
                 self.assertEqual(client.call("PING"), b"PONG")
+
+    def test_parent_may_ignore_the_ends_of_children(self):
+        # A parent that ignores SIGCHLD passes this on to the programs that it starts.
+        server = self.start_server("--appendonly", "yes", prefix=("env", "--ignore-signal=CHLD"))
+        with server.connect() as connection:
+            for command, running in (("BGSAVE", "rdb_bgsave_in_progress"),
+                                     ("BGREWRITEAOF", "aof_rewrite_in_progress")):  # fmt: skip
+                self.assertTrue(connection.call(command).startswith(b"Background"))
+                wait_until(lambda field=running: info(connection, "persistence")[field] == "0")
+            fields = info(connection, "persistence")
+        self.assertEqual(fields["rdb_last_bgsave_status"], "ok")
+        self.assertEqual(fields["aof_last_bgrewrite_status"], "ok")
+        self.assertEqual(fields["aof_rewrites"], "1")
+
+    def test_log_is_being_rewritten_until_it_has_a_base(self):
+        held = self.directory / "held"
+        held.touch()
+        data = self.directory / "data"
+        data.mkdir()
+        server = self.start_server("--appendonly", "no", directory=data,
+                                   prefix=process_faults(HELD_CHILD=held))  # fmt: skip
+        self.addCleanup(held.unlink, missing_ok=True)
+        with server.connect() as connection:
+            connection.call("SET", "key", "value")
+            connection.call("BGSAVE")
+            self.assertEqual(connection.call("CONFIG", "SET", "appendonly", "yes"), b"OK")
+            fields = info(connection, "persistence")
+            self.assertEqual(fields["aof_rewrite_in_progress"], "1", "it waits for the snapshot")
+            held.unlink()
+            wait_until(lambda: info(connection, "persistence")["aof_rewrite_in_progress"] == "0")
+        server.crash()
+        server = self.start_server("--appendonly", "yes", directory=data)
+        with server.connect() as connection:
+            self.assertEqual(connection.call("GET", "key"), b"value")
 
     def test_socket_of_another_server_is_not_replaced(self):
         path = self.directory / "server.sock"

@@ -246,6 +246,9 @@ TEST_P(DataReplacerLogTest, FailingLogRejectsWritesUntilItWorks) {
     Availability& availability = process_->durability.availability;
     const bool refuses = availability.has(Availability::kAppendLogFails);
     has_been_refused = has_been_refused || refuses;
+    if (refuses) {
+      EXPECT_FALSE(process_->durability.append_log.takes_more()) << number;
+    }
     process_->write("later", "1");
     const Contents with_later = process_->contents();
     if (refuses) {

@@ -18,6 +18,7 @@
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/durable_process.h"
 #include "tests/support/fixed_position.h"
 #include "tests/support/memory_streams.h"
@@ -186,6 +187,45 @@ TEST_F(SnapshotSaverTest, AScheduledOneBeginsWhenTheSlotIsFree) {
   process_->durability.tick();
   process_->durability.tick();
   EXPECT_EQ(saver().record().count, 1U);
+}
+
+TEST_F(SnapshotSaverTest, AScheduledOneStaysWhileAnotherTaskRuns) {
+  begin(SaveChild::start_here);
+  ASSERT_TRUE(saver().schedule());
+  SaveSlot& slot = process_->durability.saves.slot;
+  ASSERT_TRUE(slot.claim(SaveTask::kRewrite));
+  saver().start_if_due();
+  EXPECT_EQ(slot.fork_count(), 0U);
+  slot.release();
+  process_->durability.tick();
+  EXPECT_EQ(slot.fork_count(), 1U);
+}
+
+// While writes are refused, no save point is reached.
+TEST_F(SnapshotSaverTest, AFailedOneIsTriedAgain) {
+  begin(durable_process::start_failing_child);
+  const NamedValue points{"save", "3600 1000"};
+  ASSERT_TRUE(process_->config.set({&points, 1}));
+  SaveSlot& slot = process_->durability.saves.slot;
+  ASSERT_TRUE(saver().start(false));
+  while (slot.task() != SaveTask::kNone) process_->durability.tick();
+  ASSERT_TRUE(has(Availability::kSnapshotFailed));
+  process_->clock.now_ms += 4999;
+  process_->durability.tick();
+  EXPECT_EQ(slot.fork_count(), 1U);
+  process_->clock.now_ms += 1;
+  process_->durability.tick();
+  EXPECT_EQ(slot.fork_count(), 2U);
+}
+
+TEST_F(SnapshotSaverTest, AFailedForkIsLogged) {
+  begin([](const core::Clock&, const SaveChild::Work&,
+           ChildDescriptors) -> core::Result<std::unique_ptr<SaveChild>> {
+    return core::Error{"ERR no memory"};
+  });
+  const CapturedLog log;
+  EXPECT_FALSE(saver().start(false));
+  EXPECT_EQ(log.count("Can't save in background: ERR no memory"), 1U);
 }
 
 TEST_F(SnapshotSaverTest, ASavePointBeginsOne) {
