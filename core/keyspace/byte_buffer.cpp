@@ -14,6 +14,14 @@ namespace {
 // For blocks of this size or more, calloc returns fresh pages instead of clearing memory.
 constexpr size_t kFreshPagesMin = size_t{256} * 1024;
 
+// Returns whether a growth takes a new block from calloc. That costs a copy of the old content, but
+// the pages of the added zeros stay untouched. The copy pays off if the old content is at most
+// twice as large as the added part.
+bool takes_fresh_pages(size_t old_size, size_t size) {
+  const size_t growth = size - old_size;
+  return growth >= kFreshPagesMin && growth >= old_size / 2;
+}
+
 }  // namespace
 
 size_t ByteBuffer::memory_bytes() const {
@@ -54,13 +62,15 @@ bool ByteBuffer::resize_zeroed(size_t size) {
   }
   if (size > kSizeMax) return false;
   const size_t growth = size - size_;
-  // A new block from calloc costs a copy of the old content, but the pages of the added zeros stay
-  // untouched. The copy pays off if the old content is at most twice as large as the added part.
-  if (growth >= kFreshPagesMin && growth >= size_ / 2) return grow_with_fresh_pages(size);
+  if (takes_fresh_pages(size_, size)) return grow_with_fresh_pages(size);
   const size_t old_size = size_;
   if (!reallocate(size)) return false;
   std::memset(data_ + old_size, 0, growth);
   return true;
+}
+
+size_t ByteBuffer::growth_bytes(size_t old_size, size_t size) {
+  return takes_fresh_pages(old_size, size) ? size : size - old_size;
 }
 
 bool ByteBuffer::resize_for_overwrite(size_t size) {

@@ -51,7 +51,7 @@ void clear_spare_bits(std::span<std::byte> array, uint64_t bit_count) {
 }
 
 FilterBuilder::FilterBuilder(const core::MemoryBudget& budget)
-    : left_bytes_(budget.available_bytes()) {}
+    : budget_(budget), left_bytes_(budget.available_bytes()) {}
 
 FilterBuilder::~FilterBuilder() = default;
 
@@ -62,7 +62,7 @@ void FilterBuilder::fail(std::string_view reason, core::ErrorCode code) {
 
 bool FilterBuilder::reserve(uint64_t size_bytes) {
   if (!ok()) return false;
-  if (size_bytes > left_bytes_) {
+  if (size_bytes > left_bytes_ || !budget_.fits(size_bytes)) {
     fail(kDoesNotFit, core::ErrorCode::kOutOfMemory);
     return false;
   }

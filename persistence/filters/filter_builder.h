@@ -79,6 +79,7 @@ void clear_spare_bits(std::span<std::byte> array, uint64_t bit_count);
 
 class FilterBuilder {
  public:
+  // `budget` must outlive the builder.
   explicit FilterBuilder(const core::MemoryBudget& budget);
   ~FilterBuilder();
   FilterBuilder(const FilterBuilder&) = delete;
@@ -118,6 +119,7 @@ class FilterBuilder {
   // layer. The computed rate then replaces the rate in `claim`.
   std::optional<core::bloom::Geometry> accepted_geometry(LayerClaim& claim);
 
+  const core::MemoryBudget& budget_;
   uint64_t left_bytes_;
   std::vector<core::bloom::LayerParts> layers_;
   std::optional<core::Error> error_;

@@ -60,7 +60,8 @@ bool Eviction::exceeds_limit(uint64_t extra_bytes) const {
 uint64_t Eviction::excess_bytes(uint64_t extra_bytes) const {
   const uint64_t limit = parts_.memory.limit_bytes();
   if (limit == 0) return 0;
-  const uint64_t wanted = parts_.memory.parts().evictable() + extra_bytes;
+  const uint64_t reserved_bytes = extra_bytes == 0 ? 0 : parts_.memory.reserved_by_others();
+  const uint64_t wanted = parts_.memory.parts().evictable() + extra_bytes + reserved_bytes;
   return wanted > limit ? wanted - limit : 0;
 }
 
@@ -125,11 +126,11 @@ void Eviction::post_tick() {
 }
 
 bool Eviction::go_on() {
-  if (policy() == EvictionPolicy::kNoEviction || is_exempt() || is_held_back()) return false;
-  if (excess_bytes(0) == 0) {
+  if (is_exempt() || excess_bytes(0) == 0) {
     record(Outcome::kDone);
     return false;
   }
+  if (policy() == EvictionPolicy::kNoEviction || is_held_back()) return false;
   const Outcome outcome = evict({0, StripeWait::kWait});
   record(outcome);
   return outcome == Outcome::kGoesOn;

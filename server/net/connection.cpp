@@ -13,6 +13,7 @@
 #include "server/base/log/log.h"
 #include "server/base/log/log_rate.h"
 #include "server/base/metrics/statistics.h"
+#include "server/base/process/memory_monitor.h"
 #include "server/base/process/server_state.h"
 #include "server/base/transport/tls_stream.h"
 #include "server/dispatch/admission.h"
@@ -51,6 +52,12 @@ void log_failed_handshake(const Client& client, int64_t now_us) {
 // A connection in the state kSlowReader or kClosing waits until the client reads replies. If it
 // could not send any byte for this time, the connection is closed.
 constexpr std::chrono::milliseconds kStalledMax{60'000};
+
+// Evicts keys if `input_bytes` of further input would make used memory exceed maxmemory.
+void make_room(const Services& services, size_t input_bytes) {
+  Admission(services.config, services.memory, CommandOrigin::kClient)
+      .make_room_for_input(input_bytes);
+}
 
 }  // namespace
 
@@ -108,10 +115,20 @@ void Connection::on_ready(uint32_t events) {
   update_interest();
 }
 
+ClientInput::Room Connection::room() {
+  const bool is_authenticated = session_->authenticated;
+  const size_t awaited_bytes = is_authenticated && input_.is_kept() ? input_.awaited_bytes() : 0;
+  if (awaited_bytes < ClientInput::kReadBytes) return input_.room(is_authenticated);
+  // A big argument gets its memory now, so keys are evicted first.
+  const MemoryMonitor::Reservation reservation(services_.memory, awaited_bytes);
+  make_room(services_, awaited_bytes);
+  return input_.room(is_authenticated);
+}
+
 void Connection::receive() {
   using Status = Stream::Status;
   auto& buffer = thread_.read_buffer;
-  const auto [place, size_max] = input_.room(session_->authenticated);
+  const auto [place, size_max] = room();
   const auto [status, size, holds_bytes] = stream_->receive(place, buffer, size_max);
   if (holds_bytes) [[unlikely]] {
     output_.record_held_by_stream(true);
@@ -215,7 +232,10 @@ Connection::State Connection::execute(std::string_view fresh) {
   // Storing the start of a big argument allocates memory for the whole argument, so keys are
   // evicted first.
   const bool is_big = partial.needed_bytes >= ClientInput::kReadBytes;
-  if (is_big && !input_.is_kept() && session_->authenticated) make_room(partial.needed_bytes);
+  const bool allocates = is_big && !input_.is_kept() && session_->authenticated;
+  const size_t new_bytes = allocates ? partial.needed_bytes : 0;
+  const MemoryMonitor::Reservation reservation(services_.memory, new_bytes);
+  if (allocates) make_room(services_, new_bytes);
   input_.keep(data.substr(consumed), session_->authenticated,
               {.end = partial.needed_bytes, .body_offset = partial.parsed_bytes});
   check_input();
@@ -254,12 +274,7 @@ void Connection::limit_memory() {
   // Keys are evicted now, because a command that arrives in pieces allocates memory before it can
   // be rejected.
   const size_t awaited_bytes = input_.awaited_bytes();
-  if (input_.size() + awaited_bytes >= ClientInput::kReadBytes) make_room(awaited_bytes);
-}
-
-void Connection::make_room(size_t input_bytes) {
-  Admission(services_.config, services_.memory, CommandOrigin::kClient)
-      .make_room_for_input(input_bytes);
+  if (input_.size() + awaited_bytes >= ClientInput::kReadBytes) make_room(services_, awaited_bytes);
 }
 
 void Connection::send(std::string_view replies, protocol::OutputBuffer* whole) {

@@ -87,8 +87,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // Counts the client's memory, and evicts clients if all clients together exceed the limit. Closes
   // the evicted clients of this thread, which may include this one.
   void limit_memory();
-  // Evicts keys if `input_bytes` of further input would make used memory exceed maxmemory.
-  void make_room(size_t input_bytes);
+  // Returns the place for the next read, after room was made for memory that it needs.
+  ClientInput::Room room();
   bool is_killed() const { return client_.kill_requested.load(std::memory_order_relaxed); }
 
   // Executes the commands in the stored input and in `fresh`, and passes the replies to the

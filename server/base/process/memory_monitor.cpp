@@ -70,6 +70,7 @@ bool MemoryMonitor::may_have_grown(uint64_t limit) const {
 }
 
 bool MemoryMonitor::look(uint64_t limit, uint64_t extra_bytes) const {
+  const uint64_t reserved_bytes = extra_bytes == 0 ? 0 : reserved_by_others();
   const uint64_t limited = measure().limited();
   const uint64_t left = limit - std::min(limit, limited);
   // Each thread may allocate its share of the remaining memory before it measures used memory
@@ -77,7 +78,7 @@ bool MemoryMonitor::look(uint64_t limit, uint64_t extra_bytes) const {
   const uint64_t share =
       std::min(kUnseenBytesMax, left / 2) / std::max<uint64_t>(core::counted_thread_count(), 1);
   last_look() = {this, limit, core::thread_heap_bytes().value_or(0), share};
-  return limited > limit || extra_bytes > left;
+  return limited > limit || extra_bytes + reserved_bytes > left;
 }
 
 void MemoryMonitor::tick() const {

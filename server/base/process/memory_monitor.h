@@ -126,9 +126,43 @@ class MemoryMonitor final : public core::MemoryBudget {
     return room_maker_ != nullptr && room_maker_->make_room(bytes);
   }
 
+  // Bytes that the calling thread is about to allocate. While the object exists, other threads that
+  // want to allocate leave these bytes free. So threads that check the limit at the same time do
+  // not exceed it together. Must be destroyed on its thread, after the allocation.
+  class Reservation {
+   public:
+    Reservation(const MemoryMonitor& monitor, uint64_t bytes) : monitor_(monitor), bytes_(bytes) {
+      own_bytes() += bytes_;
+      if (bytes_ != 0) monitor_.reserved_bytes_ += bytes_;
+    }
+    ~Reservation() {
+      own_bytes() -= bytes_;
+      if (bytes_ != 0) monitor_.reserved_bytes_ -= bytes_;
+    }
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+
+    // Returns the bytes that this thread has reserved.
+    static uint64_t& own_bytes() {
+      thread_local uint64_t bytes = 0;
+      return bytes;
+    }
+
+   private:
+    const MemoryMonitor& monitor_;
+    const uint64_t bytes_;
+  };
+  // Returns the bytes that other threads have reserved. Must be read before used memory is
+  // measured: bytes that are allocated in between then count twice rather than not at all.
+  uint64_t reserved_by_others() const {
+    const uint64_t all = reserved_bytes_;
+    return all - std::min(all, Reservation::own_bytes());
+  }
+
   // Returns whether the used memory that is not exempt, plus `extra_bytes` to be allocated, exceeds
-  // the limit. If `extra_bytes` is 0 and the calling thread has allocated little since it last
-  // measured used memory, the function only reads a few variables.
+  // the limit. Reserved bytes count only if `extra_bytes` is not 0. If `extra_bytes` is 0 and the
+  // calling thread has allocated little since it last measured used memory, the function only reads
+  // a few variables.
   bool over_limit(uint64_t extra_bytes = 0) const {
     const uint64_t limit = limit_bytes();
     return limit != 0 && (extra_bytes != 0 || may_have_grown(limit)) && look(limit, extra_bytes);
@@ -170,6 +204,7 @@ class MemoryMonitor final : public core::MemoryBudget {
   // granted_max_, no memory would be left.
   mutable std::atomic<uint64_t> granted_max_{0};
   mutable std::atomic<uint64_t> granted_until_{0};
+  mutable std::atomic<uint64_t> reserved_bytes_{0};
   uint64_t machine_bytes_;
   uint64_t startup_bytes_ = 0;
 };

@@ -35,11 +35,16 @@ bool FilterBudget::fits(uint64_t bytes) const {
 }
 
 LoadBudget::LoadBudget(const Admission& admission)
-    : memory_bytes_(admission.obtainable_memory_bytes()),
+    : admission_(admission),
+      memory_bytes_(admission.obtainable_memory_bytes()),
       limit_bytes_(admission.filter_bytes_max()) {}
 
 uint64_t LoadBudget::available_bytes() const {
   return std::min(memory_bytes_, limit_bytes_);
+}
+
+bool LoadBudget::fits(uint64_t bytes) const {
+  return bytes <= limit_bytes_ && admission_.memory_suffices(bytes);
 }
 
 std::string_view LoadBudget::refusal() const {

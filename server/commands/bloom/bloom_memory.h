@@ -53,12 +53,14 @@ class LoadBudget final : public core::MemoryBudget {
  public:
   explicit LoadBudget(const Admission& admission);
   uint64_t available_bytes() const override;
+  bool fits(uint64_t bytes) const override;
   // Returns why the filter did not fit. REQUIRES: the filter did not fit.
   std::string_view refusal() const;
 
  private:
-  uint64_t memory_bytes_;
-  uint64_t limit_bytes_;
+  const Admission admission_;
+  const uint64_t memory_bytes_;
+  const uint64_t limit_bytes_;
 };
 
 // Creates a filter if the server's free memory and the limit for one filter suffice. Errors: the

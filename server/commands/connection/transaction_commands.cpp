@@ -6,6 +6,7 @@
 
 #include <mutex>
 
+#include "core/memory/release_storage.h"
 #include "server/commands/families.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
@@ -88,10 +89,12 @@ void exec(Context& ctx) {
   Context inner({ctx.services, ctx.counters, session, ctx.dispatcher}, ctx.request, ctx.reply,
                 ctx.now_ms, ctx.result);
   inner.in_exec = true;
-  for (const QueuedCommand& queued : transaction.queue) {
+  for (QueuedCommand& queued : transaction.queue) {
     // A queued HELLO changes the protocol of the replies after it.
     inner.reply.set_version(session.client->resp);
     ctx.dispatcher.run_queued(inner, queued);
+    // A stored value is a copy, so big arguments would otherwise take memory twice.
+    core::release_storage(queued.arguments);
   }
   ctx.expired_keys = std::move(inner.expired_keys);
 }

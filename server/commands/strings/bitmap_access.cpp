@@ -28,7 +28,7 @@ std::optional<WritableBits> writable_bits(Context& ctx, const KeyRef& key, uint6
   }
   ByteBuffer& buffer = entry->make_raw();
   if (size_bytes <= buffer.size()) return WritableBits{as_bytes(buffer), false};
-  const uint64_t growth_bytes = size_bytes - buffer.size();
+  const uint64_t growth_bytes = ByteBuffer::growth_bytes(buffer.size(), size_bytes);
   if (!ctx.admission().memory_suffices(growth_bytes) || !buffer.resize_zeroed(size_bytes)) {
     ctx.reply.error(kOutOfMemory);
     return std::nullopt;

@@ -89,7 +89,8 @@ void getrange(Context& ctx) {
 // zeros to at least `size`. Returns null if memory is short.
 ByteBuffer* grown_bytes(Context& ctx, const KeyRef& key, Entry* entry, size_t size) {
   const size_t old_size = entry == nullptr ? 0 : entry->string_size();
-  if (size > old_size && !ctx.admission().memory_suffices(size - old_size)) return nullptr;
+  const size_t growth_bytes = size > old_size ? ByteBuffer::growth_bytes(old_size, size) : 0;
+  if (!ctx.admission().memory_suffices(growth_bytes)) return nullptr;
   if (entry == nullptr) {
     ByteBuffer zeros;
     if (!zeros.resize_zeroed(size)) return nullptr;

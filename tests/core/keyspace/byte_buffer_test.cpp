@@ -65,6 +65,13 @@ TEST(ByteBufferTest, GrowsForOverwritingAndShrinks) {
   EXPECT_TRUE(buffer.view().empty());
 }
 
+TEST(ByteBufferTest, GrowthMayNeedAWholeNewBlock) {
+  constexpr size_t kOld = size_t{1} << 20;
+  EXPECT_EQ(ByteBuffer::growth_bytes(kOld, kOld), 0U);
+  EXPECT_EQ(ByteBuffer::growth_bytes(kOld, kOld + 1000), 1000U);
+  EXPECT_EQ(ByteBuffer::growth_bytes(kOld, 2 * kOld), 2 * kOld) << "beside the old one";
+}
+
 // The test is excluded under sanitizers, which allocate shadow memory for the whole size.
 #if !defined(BLOOMERY_ASAN) && !defined(BLOOMERY_TSAN)
 TEST(ByteBufferTest, GrowsBeyondFourGibibytesWithoutTouchingThem) {

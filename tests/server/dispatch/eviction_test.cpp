@@ -331,6 +331,37 @@ TEST_F(EvictionTest, InfoHasTheFigures) {
   EXPECT_EQ(evicted(), 0U);
 }
 
+TEST_F(EvictionTest, AnExcessThatIsOverIsNoLongerTimed) {
+  fill(100);
+  limit_to_used(-1000);
+  EXPECT_EQ(run({"SET", "a", "1"}), kOom);
+  advance_ms(300);
+  memory_.set_limit(0);
+  eviction_.tick();
+  advance_ms(300);
+  const std::string info = run({"INFO", "stats"});
+  EXPECT_NE(info.find("\r\ntotal_eviction_exceeded_time:300\r\n"), std::string::npos);
+  EXPECT_NE(info.find("\r\ncurrent_eviction_exceeded_time:0\r\n"), std::string::npos);
+}
+
+TEST_F(EvictionTest, ARestoredFilterNeedsRoomLikeAnyOther) {
+  EXPECT_EQ(run({"BF.RESERVE", "f", "0.001", "2000000"}), kOk);
+  const std::string dumped = run({"DUMP", "f"});
+  const std::string payload = dumped.substr(dumped.find("\r\n") + 2);
+  run({"DEL", "f"});
+  fill(8000);
+  run({"EXPIRE", "k0", "100"});
+  set_policy("volatile-lru");
+  limit_to_used(100'000);
+  const auto restore = [&] {
+    return run({"RESTORE", "f", "0", payload.substr(0, payload.size() - 2)});
+  };
+  EXPECT_EQ(restore().substr(0, 4), "-OOM") << "the only key that may go is small";
+  EXPECT_EQ(entry_of("f"), nullptr);
+  memory_.set_limit(0);
+  EXPECT_EQ(restore(), kOk);
+}
+
 TEST_F(EvictionTest, ThreadsMayEvictAtOnce) {
   fill(5000);
   set_policy("allkeys-lru");

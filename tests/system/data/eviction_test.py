@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Tests maxmemory with several writing threads, and with redis-server as leader and as replica."""
 
+import concurrent.futures
 import os
+import re
 import signal
 import threading
 import unittest
@@ -112,6 +114,39 @@ class EvictionTest(ServerTest):
             peak = figure(client, "used_memory_peak", "memory")
             self.assertLess(peak, (20 << 20) + 600_000, "room is made before values are read")
             self.assertGreater(figure(client, "evicted_keys"), 150)
+
+    def test_big_values_of_many_threads_stay_at_the_limit(self):
+        limit_bytes = 40 << 20
+        value = b"v" * 1_000_000
+        # On a busy machine an eviction could exceed its time before it has made room.
+        server = self.start_server(
+            "--maxmemory-policy", "allkeys-lru", "--maxmemory", limit_bytes, "--io-threads", 4,
+            "--maxmemory-eviction-tenacity", 100,
+        )  # fmt: skip
+
+        def write(writer):
+            with server.connect() as client:
+                for i in range(60):
+                    self.assertEqual(client.call("SET", f"k:{writer}:{i}", value), b"OK")
+
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            list(pool.map(write, range(8)))
+        with server.connect() as client:
+            peak = figure(client, "used_memory_peak", "memory")
+            self.assertLess(peak, limit_bytes + 600_000, "threads do not exceed it together")
+            self.assertGreater(figure(client, "evicted_keys"), 400)
+
+    def test_values_of_a_transaction_take_memory_once(self):
+        server = self.start_server()
+        with server.connect() as client:
+            client.call("MULTI")
+            for i in range(10):
+                self.assertEqual(client.call("SET", f"k:{i}", b"v" * 900_000), b"QUEUED")
+            client.call("INFO", "memory")
+            fields = client.call("EXEC")[-1].decode()
+            meanwhile = int(re.search(r"used_memory:(\d+)", fields)[1])
+            after = figure(client, "used_memory", "memory")
+        self.assertLess(meanwhile, after + 3_000_000)
 
     def test_reads_publish_evictions_before_the_reply(self):
         """As in redis-server, evictions must be published before the reply to a read. Otherwise a

@@ -122,6 +122,18 @@ TEST(MemoryMonitorTest, ExemptMemoryIsUsedButNotLimited) {
   EXPECT_EQ(parts.used() - parts.evictable(), 2 * kMebibyte);
 }
 
+TEST(MemoryMonitorTest, BytesThatAnotherThreadReservesAreTaken) {
+  MemoryMonitor memory;
+  memory.set_limit(memory.refresh() + 4 * kMebibyte);
+  const MemoryMonitor::Reservation own(memory, 3 * kMebibyte);
+  EXPECT_FALSE(memory.over_limit(3 * kMebibyte)) << "its own";
+  std::thread([&memory] {
+    EXPECT_TRUE(memory.over_limit(3 * kMebibyte));
+    EXPECT_FALSE(memory.over_limit(kMebibyte / 2));
+    EXPECT_FALSE(memory.over_limit()) << "a command that needs no memory";
+  }).join();
+}
+
 TEST(MemoryMonitorTest, TheLimitIsAskedWithinWhatThreadsMayTake) {
   MemoryMonitor memory;
   memory.set_limit(memory.refresh() + 10 * kMebibyte);
