@@ -84,7 +84,8 @@ class AofWriter {
 
   // A rewrite consists of prepare_rotation(), then rotate() and the fork under all stripe locks,
   // then replace_base() with the file that the child process has written. After a failure the log
-  // continues unchanged.
+  // continues unchanged. But if a sync is lost, no file receives commands between rotate() and
+  // replace_base(). Errors of prepare_rotation(): the log is closed, or the disk fails.
   core::Result<> prepare_rotation();
   core::Result<> rotate();
   core::Result<> replace_base(const std::string& new_base_path, AofBaseFormat format);

@@ -115,6 +115,8 @@ class Exporter {
   core::Result<> check_place() {
     figures_.replaced = files_.exists(request_.place.path);
     if (!figures_.replaced || request_.may_replace) return {};
+    // exists() also returns true if the path cannot be examined. The reason is then the error.
+    if (auto size = files_.size_bytes(request_.place.path); !size) return size.error();
     return core::Error{fmt::format("ERR '{}' is there already; --overwrite replaces it",
                                    core::printable(request_.place.path))};
   }

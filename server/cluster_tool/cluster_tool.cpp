@@ -350,6 +350,8 @@ core::Result<Done> ClusterTool::backup(const std::string& directory) {
   if (auto made = files.make_directory(directory); !made) return made.error();
   const std::string path = fmt::format("{}/{}", directory, kBackupFile);
   if (files.exists(path)) {
+    // exists() also returns true if the path cannot be examined. The reason is then the error.
+    if (auto size = files.size_bytes(path); !size) return size.error();
     return core::Error{fmt::format("ERR '{}' holds a backup already", core::printable(directory))};
   }
   Backup backup{name_, *seen->version, {}};

@@ -101,7 +101,8 @@ class AppendLog final : public ReplyLog {
   // would report that failure.
   core::Result<> prepare_rotation();
   // Called by a replica before it reads more of its leader's stream. Errors: the log fails, a sync
-  // is overdue, or too many bytes of the stream are not written to the log.
+  // is overdue, or too many bytes of the stream are not written to the log. A log that could not be
+  // reopened after a full sync also fails.
   core::Result<> takes_more() const;
   // Stops or resumes the syncs of `everysec`. no-appendfsync-on-rewrite stops them while a child
   // process saves.

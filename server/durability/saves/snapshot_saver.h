@@ -40,7 +40,8 @@ class SnapshotSaver {
   // EXEC. A child forked during EXEC would save writes of the transaction that have not reached the
   // replication stream.
   core::Result<SaveStart> schedule();
-  // Forks a child if one is scheduled or a save point is reached.
+  // Forks a child if one is scheduled or a save point is reached. If save points are configured,
+  // also retries a failed save.
   void start_if_due();
   // Completes a save after its child has ended. REQUIRES: the save slot is claimed.
   void finish(const SaveEnd& end);
@@ -75,7 +76,7 @@ class SnapshotSaver {
   // Monotonic time of the last save, from which save points count.
   std::atomic<int64_t> last_save_us_{0};
   std::atomic<uint64_t> changes_at_save_{0};
-  std::atomic<int64_t> next_us_{0};  // save points are ignored before this time
+  std::atomic<int64_t> next_us_{0};  // no save is due before this time
 };
 
 }  // namespace server

@@ -394,6 +394,8 @@ TEST_F(AofWriterTest, CloseDiscardsFilesAndPendingCommands) {
   set("b");
   EXPECT_FALSE(writer_->write());
   EXPECT_TRUE(writer_->sync());
+  EXPECT_FALSE(writer_->prepare_rotation());
+  EXPECT_EQ(values(1), Values{"a"}) << "a closed log overwrites no file";
   writer_->close();
   ASSERT_TRUE(writer_->open(manifest_on_disk(), std::nullopt, bytes(1).size(), Begin::kNow));
   append("c");

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -66,6 +67,14 @@ TEST(NodeFileTest, FileIsReplacedWhole) {
   ASSERT_TRUE(write_node_file(path, {id_of('c'), {}, "", 0}));
   EXPECT_EQ((*read_node_file(path))->id, id_of('c'));
   std::ofstream(path) << "{";
+  EXPECT_FALSE(read_node_file(path));
+}
+
+// A start with a file that cannot be examined must not begin as a new node.
+TEST(NodeFileTest, UnreadablePathIsAnError) {
+  const support::TempDirectory directory;
+  const std::string path = directory.path() + "/cluster.json";
+  std::filesystem::create_symlink("cluster.json", path);
   EXPECT_FALSE(read_node_file(path));
 }
 

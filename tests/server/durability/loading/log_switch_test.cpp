@@ -11,6 +11,7 @@
 #include "server/durability/durability_parts.h"
 #include "server/durability/saves/base_rewriter.h"
 #include "server/durability/saves/save_child.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
 #include "tests/support/durable_process.h"
@@ -77,6 +78,22 @@ TEST(LogSwitchTest, FailedLogSwitchIsReportedAtOnce) {
   disk.restart_count();
   EXPECT_TRUE(await_switch(process.durability.log_switch));
   EXPECT_TRUE(process.durability.log_is_on());
+}
+
+// SHUTDOWN may be writing the base of the log, so the log must stay open until SHUTDOWN has failed.
+TEST(LogSwitchTest, LogStaysOpenWhileShutdownHoldsTheSlot) {
+  VirtualDisk disk;
+  Process process(disk, "yes", SaveChild::start_here);
+  SaveSlot& slot = process.durability.saves.slot;
+  slot.refuse_children(true);
+  ASSERT_TRUE(slot.claim(SaveTask::kSave));
+  process.durability.log_switch.want(false);
+  process.durability.log_switch.follow();
+  EXPECT_TRUE(process.durability.log_is_on());
+  slot.release();
+  slot.refuse_children(false);
+  process.durability.log_switch.follow();
+  EXPECT_FALSE(process.durability.log_is_on());
 }
 
 // The paths of all files are relative to `dir`. So `dir` may be changed only while the append log
