@@ -126,11 +126,14 @@ void Eviction::post_tick() {
 }
 
 bool Eviction::go_on() {
-  if (is_exempt() || excess_bytes(0) == 0) {
+  // Without a policy, arrays that a child may still read also cause refusals.
+  const bool may_evict = policy() != EvictionPolicy::kNoEviction;
+  const bool is_over = may_evict ? excess_bytes(0) > 0 : exceeds_limit(0);
+  if (is_exempt() || !is_over) {
     record(Outcome::kDone);
     return false;
   }
-  if (policy() == EvictionPolicy::kNoEviction || is_held_back()) return false;
+  if (!may_evict || is_held_back()) return false;
   const Outcome outcome = evict({0, StripeWait::kWait});
   record(outcome);
   return outcome == Outcome::kGoesOn;

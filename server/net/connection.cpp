@@ -233,7 +233,10 @@ Connection::State Connection::execute(std::string_view fresh) {
   // evicted first.
   const bool is_big = partial.needed_bytes >= ClientInput::kReadBytes;
   const bool allocates = is_big && !input_.is_kept() && session_->authenticated;
-  const size_t new_bytes = allocates ? partial.needed_bytes : 0;
+  // Above this size memory is allocated only for bytes that have arrived.
+  const bool is_announced_whole = partial.needed_bytes <= BigArgument::kBytesMax;
+  const size_t stored_bytes = is_announced_whole ? partial.needed_bytes : data.size() - consumed;
+  const size_t new_bytes = allocates ? stored_bytes : 0;
   const MemoryMonitor::Reservation reservation(services_.memory, new_bytes);
   if (allocates) make_room(services_, new_bytes);
   input_.keep(data.substr(consumed), session_->authenticated,

@@ -132,12 +132,14 @@ class MemoryMonitor final : public core::MemoryBudget {
   class Reservation {
    public:
     Reservation(const MemoryMonitor& monitor, uint64_t bytes) : monitor_(monitor), bytes_(bytes) {
+      if (bytes_ == 0) return;
       own_bytes() += bytes_;
-      if (bytes_ != 0) monitor_.reserved_bytes_ += bytes_;
+      monitor_.reserved_bytes_ += bytes_;
     }
     ~Reservation() {
+      if (bytes_ == 0) return;
+      monitor_.reserved_bytes_ -= bytes_;
       own_bytes() -= bytes_;
-      if (bytes_ != 0) monitor_.reserved_bytes_ -= bytes_;
     }
     Reservation(const Reservation&) = delete;
     Reservation& operator=(const Reservation&) = delete;

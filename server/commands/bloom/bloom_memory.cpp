@@ -44,11 +44,13 @@ uint64_t LoadBudget::available_bytes() const {
 }
 
 bool LoadBudget::fits(uint64_t bytes) const {
-  return bytes <= limit_bytes_ && admission_.memory_suffices(bytes);
+  if (bytes > limit_bytes_) return false;
+  memory_was_short_ = !admission_.memory_suffices(bytes);
+  return !memory_was_short_;
 }
 
 std::string_view LoadBudget::refusal() const {
-  return limit_bytes_ < memory_bytes_ ? kFilterTooLarge : kOutOfMemory;
+  return limit_bytes_ < memory_bytes_ && !memory_was_short_ ? kFilterTooLarge : kOutOfMemory;
 }
 
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(

@@ -61,6 +61,7 @@ class LoadBudget final : public core::MemoryBudget {
   const Admission admission_;
   const uint64_t memory_bytes_;
   const uint64_t limit_bytes_;
+  mutable bool memory_was_short_ = false;
 };
 
 // Creates a filter if the server's free memory and the limit for one filter suffice. Errors: the

@@ -4,7 +4,9 @@
 // its keys, so that other threads see all of its effects or none.
 #include "server/commands/connection/transaction_commands.h"
 
+#include <algorithm>
 #include <mutex>
+#include <string>
 
 #include "core/memory/release_storage.h"
 #include "server/commands/families.h"
@@ -93,8 +95,11 @@ void exec(Context& ctx) {
     // A queued HELLO changes the protocol of the replies after it.
     inner.reply.set_version(session.client->resp);
     ctx.dispatcher.run_queued(inner, queued);
-    // A stored value is a copy, so big arguments would otherwise take memory twice.
-    core::release_storage(queued.arguments);
+    // A stored value is a copy, so big arguments would otherwise take memory twice. Others are
+    // freed later, because the stripes are locked here.
+    constexpr size_t kBigBytes = size_t{64} << 10;
+    const auto is_big = [](const std::string& argument) { return argument.size() >= kBigBytes; };
+    if (std::ranges::any_of(queued.arguments, is_big)) core::release_storage(queued.arguments);
   }
   ctx.expired_keys = std::move(inner.expired_keys);
 }

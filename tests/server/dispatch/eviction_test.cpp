@@ -356,6 +356,7 @@ TEST_F(EvictionTest, ARestoredFilterNeedsRoomLikeAnyOther) {
   const auto restore = [&] {
     return run({"RESTORE", "f", "0", payload.substr(0, payload.size() - 2)});
   };
+  run({"CONFIG", "SET", "bf.bloom-memory-usage-limit", "5mb"});
   EXPECT_EQ(restore().substr(0, 4), "-OOM") << "the only key that may go is small";
   EXPECT_EQ(entry_of("f"), nullptr);
   memory_.set_limit(0);
