@@ -86,6 +86,14 @@ class AofWriterSyncTest : public testing::Test {
   void set(std::string_view key) {
     journal_.append(0, std::array<std::string_view, 3>{"SET", key, "1"});
   }
+  // Writes a command. The sync of its bytes fails.
+  void lose_sync() {
+    set("lost");
+    ASSERT_TRUE(writer_.write());
+    disk_.restart_count();
+    disk_.fail_operation(1);
+    ASSERT_FALSE(writer_.sync());
+  }
   void rotate() {
     ASSERT_TRUE(writer_.prepare_rotation());
     ASSERT_TRUE(writer_.rotate());
@@ -147,11 +155,7 @@ TEST_F(AofWriterSyncTest, WritesDuringASyncNeedAnotherSync) {
 }
 
 TEST_F(AofWriterSyncTest, NewBaseRecoversFromAFailedSync) {
-  set("lost");
-  ASSERT_TRUE(writer_.write());
-  disk_.restart_count();
-  disk_.fail_operation(1);
-  ASSERT_FALSE(writer_.sync());
+  lose_sync();
   ASSERT_FALSE(writer_.sync()) << "a later sync must not succeed";
   rotate();
   set("after");
@@ -165,11 +169,7 @@ TEST_F(AofWriterSyncTest, NewBaseRecoversFromAFailedSync) {
 
 // A disk may fail for one file only.
 TEST_F(AofWriterSyncTest, RotationLeavesAFileWithALostSyncAlone) {
-  set("lost");
-  ASSERT_TRUE(writer_.write());
-  disk_.restart_count();
-  disk_.fail_operation(1);
-  ASSERT_FALSE(writer_.sync());
+  lose_sync();
   set("pending");
   ASSERT_TRUE(writer_.prepare_rotation());
   disk_.restart_count();
