@@ -178,26 +178,16 @@ class ServerDifferentialTest(ServerTest):
         ended = self.ended[server]
         for index, client in enumerate(self.clients):
             connection = client.both[server]
-            # Inside MULTI, a PING would be queued. Messages to this connection are read with a
-            # later reply.
-            if client.queued is not None:
-                continue
             # If Redis has closed the client's connection, our server must also close it. Our server
             # may close it later, from another thread, so the test sends no command on it.
             if expected is not None and index in self.ended[1]:
                 if connection.is_closed_by_server():
                     ended.add(index)
                 continue
-            connection.send(encode("ECHO", "fence") if index else encode("PING", "fence"))
-            while True:
-                try:
-                    value, raw = connection.read_reply()
-                except (EOFError, ConnectionResetError):
-                    ended.add(index)
-                    break
-                if not is_message(value):
-                    break
-                heard[index].append(raw)
+            # Inside MULTI, a PING would be queued. Redis has written its messages to this client
+            # before the reply to the client's next command, which has read them.
+            if client.queued is None:
+                heard[index] += self.messages_before_fence(server, index)
             # The test waits for messages instead of sending another PING. Both servers must get
             # equally many commands, because SLOWLOG counts them.
             is_open = index not in ended
@@ -215,6 +205,23 @@ class ServerDifferentialTest(ServerTest):
             return (True, raw) if b"invalidate\r\n" in raw else (False, b"")
 
         return [sorted(messages, key=place) for messages in heard]
+
+    def messages_before_fence(self, server, index):
+        """Returns the messages that arrive before the reply to a PING. Records a connection that
+        the server has closed.
+        """
+        connection = self.clients[index].both[server]
+        connection.send(encode("ECHO", "fence") if index else encode("PING", "fence"))
+        messages = []
+        while True:
+            try:
+                value, raw = connection.read_reply()
+            except (EOFError, ConnectionResetError):
+                self.ended[server].add(index)
+                return messages
+            if not is_message(value):
+                return messages
+            messages.append(raw)
 
     def pull_apart(self, connection, frames):
         """Redis 7.0 writes the invalidations of a transaction's own changes between the elements of
