@@ -97,7 +97,8 @@ Figures measure(uint8_t generations, uint64_t count) {
     if (i != 0) {
       now_ms = filter->window()->next_start();
       const double start = cpu_ns();
-      if (const auto due = filter->window()->rotation_due(now_ms); due) filter->rotate(*due);
+      if (const auto due = filter->window()->rotation_due(now_ms); due)
+        filter->rotate(*due, kBudget);
       turn_ns += cpu_ns() - start;
       ++turns;
       filter->take_dropped();

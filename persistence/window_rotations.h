@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/bloom/scalable_filter.h"
+#include "core/memory/memory_budget.h"
 
 namespace persistence {
 
@@ -31,9 +32,8 @@ struct KeyPlace {
 bool has_rotations(const core::bloom::ScalableFilter& filter);
 
 // Carries out and journals the rotation that is due, if any. Returns false if the memory for the
-// new generation cannot be allocated. REQUIRES: the filter has a window, and this server is a
-// leader.
+// new generation is missing. REQUIRES: the filter has a window, and this server is a leader.
 bool rotate_by_clock(Journal& journal, const KeyPlace& key, core::bloom::ScalableFilter& filter,
-                     int64_t now_ms);
+                     int64_t now_ms, const core::MemoryBudget& budget);
 
 }  // namespace persistence

@@ -30,7 +30,8 @@ BackgroundTasks::BackgroundTasks(Services& services, OwnExpiries& own_expiries, 
       expiry_({services.config, services.clock, services.keyspace, services.state, services.pause,
                own_expiries, services.gauges, std::move(post)}),
       windows_({services.clock, services.keyspace, services.reclaimer, services.journal,
-                services.state, services.pause, [this](unsigned database, std::string_view key) {
+                services.state, services.pause, services.memory,
+                [this](unsigned database, std::string_view key) {
                   notify_listeners(KeyEvent::kBloomRotation, database, key);
                 }}) {
   services_.keyspace.set_hooks(

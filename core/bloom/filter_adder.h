@@ -112,12 +112,12 @@ class ScalableFilter::Adder {
     return quota - std::min(count, quota);
   }
 
-  // Starts the next generation of a window that counts items. Returns false if the allocation
-  // fails.
+  // Starts the next generation of a window that counts items. Returns false if memory is short. The
+  // limits of one filter do not count, because creating the window has checked all generations.
   bool rotate_by_items() {
     const Window& window = *filter_.window();
     const uint64_t next = window.newest().ordinal + 1;
-    return filter_.rotate({next, window.start_of(next)});
+    return filter_.rotate({next, window.start_of(next)}, budget_.whole());
   }
 
   // Returns whether an add of the item would find it and so change nothing. An add checks all

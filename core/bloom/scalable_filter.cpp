@@ -477,19 +477,28 @@ uint64_t ScalableFilter::generation_item_count(size_t index) const {
   return sum;
 }
 
-bool ScalableFilter::rotate(const WindowRotation& rotation) {
+bool ScalableFilter::rotate(const WindowRotation& rotation, const MemoryBudget& budget) {
   Window& window = *chain_->window;
   if (!window.allows(rotation)) return false;
   const bool is_empty = generation_item_count(window.generations().size() - 1) == 0;
-  if (window.is_new(rotation) && !is_empty) {
-    const auto plan = plan_first_layer(chain_->parameters);
-    if (!plan) return false;
-    auto layer = Layer::create(*plan, array_sharing(layout()));
-    if (!layer) return false;
-    chain_->layers.push_back(std::move(*layer));
-    chain_->error_rates.push_back(plan->error_rate);
-  }
+  if (window.is_new(rotation) && !is_empty && !add_generation(rotation, budget)) return false;
   drop_layers(0, window.rotate(rotation, is_empty));
+  return true;
+}
+
+bool ScalableFilter::add_generation(const WindowRotation& rotation, const MemoryBudget& budget) {
+  const auto plan = plan_first_layer(chain_->parameters);
+  if (!plan) return false;
+  const uint64_t new_bytes = plan->geometry.size_bytes();
+  uint64_t dropped_bytes = 0;
+  for (const Layer& layer : layers().first(window()->layers_dropped_by(rotation))) {
+    dropped_bytes += layer.bits().size_bytes();
+  }
+  if (new_bytes > dropped_bytes && !budget.fits(new_bytes - dropped_bytes)) return false;
+  auto layer = Layer::create(*plan, array_sharing(layout()));
+  if (!layer) return false;
+  chain_->layers.push_back(std::move(*layer));
+  chain_->error_rates.push_back(plan->error_rate);
   return true;
 }
 

@@ -127,9 +127,10 @@ class ScalableFilter {
   // generation.
   uint64_t generation_item_count(size_t index) const;
   // Rotates a window of time. If a rotation is due, this must be called before the next add. A
-  // window of items needs no call, because an add rotates it. If the rotation is invalid now or the
-  // allocation fails, changes nothing and returns false. REQUIRES: window() != nullptr.
-  bool rotate(const WindowRotation& rotation);
+  // window of items needs no call, because an add rotates it. The budget must allow the bytes by
+  // which the new generation is bigger than the dropped ones. If the rotation is invalid now or
+  // memory is short, changes nothing and returns false. REQUIRES: window() != nullptr.
+  bool rotate(const WindowRotation& rotation, const MemoryBudget& budget);
   // Returns the layers that rotations and deletions have dropped since the last call; null if there
   // are none. The caller should free them on a thread that no client waits for.
   std::unique_ptr<ScalableFilter> take_dropped();
@@ -184,6 +185,8 @@ class ScalableFilter {
   double layer_error_rate_of(size_t index) const;
   std::optional<LayerPlan> next_plan() const;
   bool grow(const MemoryBudget& budget);
+  // Adds a layer for the generation that the rotation begins. Returns false if memory is short.
+  bool add_generation(const WindowRotation& rotation, const MemoryBudget& budget);
 
   void drop_layers(size_t first, size_t count);
 

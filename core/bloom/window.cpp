@@ -92,16 +92,20 @@ size_t Window::rotate(const WindowRotation& rotation, bool is_newest_empty) {
       generations_.push_back({.ordinal = rotation.ordinal, .layer_count = 1});
     }
   }
-  const uint64_t kept = settings_.generations;
-  const uint64_t oldest_ordinal = rotation.ordinal > kept ? rotation.ordinal - kept : 0;
-  const auto first = std::ranges::find_if(generations_, [&](const Generation& generation) {
-    return generation.ordinal >= oldest_ordinal;
+  const size_t layers_gone = layers_dropped_by(rotation);
+  std::erase_if(generations_, [oldest = oldest_ordinal_after(rotation)](const Generation& each) {
+    return each.ordinal < oldest;
   });
-  size_t layers_gone = 0;
-  for (auto gone = generations_.begin(); gone != first; ++gone) layers_gone += gone->layer_count;
-  generations_.erase(generations_.begin(), first);
   update_first_end();
   return layers_gone;
+}
+
+size_t Window::layers_dropped_by(const WindowRotation& rotation) const {
+  size_t layers = 0;
+  for (const Generation& generation : generations_) {
+    if (generation.ordinal < oldest_ordinal_after(rotation)) layers += generation.layer_count;
+  }
+  return layers;
 }
 
 size_t Window::layer_count() const {

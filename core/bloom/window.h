@@ -27,6 +27,7 @@
 // Source: docs/bloom_math.md, "Windows".
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -96,6 +97,8 @@ class Window {
   // True if the rotation begins a generation. Otherwise it only shifts the times at which
   // generations begin.
   bool is_new(const WindowRotation& rotation) const { return rotation.ordinal != newest_ordinal(); }
+  // Number of layers of the generations that a rotation to this ordinal drops.
+  size_t layers_dropped_by(const WindowRotation& rotation) const;
   // Carries out a rotation and returns the number of oldest layers that the caller must drop. A
   // rotation that begins a generation reuses the newest generation if that is empty. If the newest
   // generation has items, the caller must append a layer for the new generation. REQUIRES:
@@ -114,6 +117,10 @@ class Window {
   // Finds the newest generation with several layers. Returns the number of layers of this
   // generation and of all older ones together. Returns 0 if every generation has one layer.
   size_t grown_layers() const;
+  // Lowest ordinal of the generations that remain after a rotation.
+  uint64_t oldest_ordinal_after(const WindowRotation& rotation) const {
+    return rotation.ordinal - std::min<uint64_t>(rotation.ordinal, settings_.generations);
+  }
   uint64_t newest_ordinal() const { return generations_.back().ordinal; }
   size_t count_layers_over(int64_t now_ms) const;
   // Position at which the generation expires.

@@ -18,6 +18,8 @@ class MemoryBudget {
   // has available. The value changes constantly and is not a reservation.
   virtual uint64_t available_bytes() const = 0;
   virtual bool fits(uint64_t bytes) const { return bytes <= available_bytes(); }
+  // Returns the budget of the whole server. If this is the budget of one value, it is a part of it.
+  virtual const MemoryBudget& whole() const { return *this; }
 };
 
 class UnlimitedMemory final : public MemoryBudget {

@@ -33,7 +33,8 @@ class WindowRotations : public testing::Test {
     return bytes;
   }
   bool rotate(int64_t after_ms) {
-    return rotate_by_clock(journal_, {0, "key"}, *filter_, kBeginMs + after_ms);
+    return rotate_by_clock(journal_, {0, "key"}, *filter_, kBeginMs + after_ms,
+                           core::UnlimitedMemory());
   }
   void add() { filter_->add("item", core::UnlimitedMemory()); }
 

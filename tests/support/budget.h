@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A memory budget that always has the same number of bytes left.
+// A memory budget whose number of bytes left changes only by set().
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@ class Budget final : public core::MemoryBudget {
  public:
   explicit Budget(uint64_t bytes) : bytes_(bytes) {}
   uint64_t available_bytes() const override { return bytes_; }
+  void set(uint64_t bytes) { bytes_ = bytes; }
 
  private:
   uint64_t bytes_;

@@ -20,9 +20,7 @@ uint64_t FilterBudget::left_of_limit_bytes() const {
   const size_t layer_count = filter_.layer_count();
   const uint64_t bits_bytes = filter_.size_bytes() - accounted_bytes(layout, layer_count, 0);
   const uint64_t grown_bytes = accounted_bytes(layout, layer_count + 1, bits_bytes);
-  const uint64_t left_bytes = limit_bytes > grown_bytes ? limit_bytes - grown_bytes : 0;
-  hit_limit_ = filter_.next_layer_bytes().value_or(0) > left_bytes;
-  return left_bytes;
+  return limit_bytes > grown_bytes ? limit_bytes - grown_bytes : 0;
 }
 
 uint64_t FilterBudget::available_bytes() const {
@@ -30,8 +28,15 @@ uint64_t FilterBudget::available_bytes() const {
 }
 
 bool FilterBudget::fits(uint64_t bytes) const {
-  if (has_all_layers()) return false;
-  return bytes <= left_of_limit_bytes() && admission_.memory().fits(bytes);
+  if (filter_.layer_count() >= admission_.filter_layers_max()) {
+    refusal_ = kTooManyLayers;
+    return false;
+  }
+  if (bytes > left_of_limit_bytes()) {
+    refusal_ = kFilterTooLarge;
+    return false;
+  }
+  return admission_.memory().fits(bytes);
 }
 
 LoadBudget::LoadBudget(const Admission& admission)

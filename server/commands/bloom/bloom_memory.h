@@ -31,20 +31,17 @@ class FilterBudget final : public core::MemoryBudget {
 
   uint64_t available_bytes() const override;
   bool fits(uint64_t bytes) const override;
+  const core::MemoryBudget& whole() const override { return admission_.memory(); }
 
-  // Returns why the filter could not grow. REQUIRES: growing failed.
-  std::string_view refusal() const {
-    if (has_all_layers()) return kTooManyLayers;
-    return hit_limit_ ? kFilterTooLarge : "ERR problem inserting into filter";
-  }
+  // Returns why an item could not be added. REQUIRES: an add failed.
+  std::string_view refusal() const { return refusal_; }
 
  private:
-  bool has_all_layers() const { return filter_.layer_count() >= admission_.filter_layers_max(); }
   uint64_t left_of_limit_bytes() const;
 
   const Admission admission_;
   const core::bloom::ScalableFilter& filter_;
-  mutable bool hit_limit_ = false;
+  mutable std::string_view refusal_ = "ERR problem inserting into filter";
 };
 
 // LoadBudget: the memory budget for loading a filter. It is the smaller of the memory that the

@@ -37,8 +37,8 @@ bool rotate_before_add(Context& ctx, const KeyRef& key, ScalableFilter& filter) 
   const uint64_t newest = filter.window()->newest().ordinal;
   if (now_ms != core::bloom::kNoTime &&
       !persistence::rotate_by_clock(ctx.environment.journal, {ctx.database(), key.name}, filter,
-                                    now_ms)) {
-    ctx.reply.error("ERR problem inserting into filter");
+                                    now_ms, ctx.admission().memory())) {
+    ctx.reply.error(kOutOfMemory);
     return false;
   }
   if (filter.window()->newest().ordinal != newest) {
@@ -80,7 +80,9 @@ void rotate(Context& ctx) {
     return ctx.reply.error("ERR no filter with a window");
   }
   const uint64_t newest = filter->window()->newest().ordinal;
-  if (!filter->rotate({static_cast<uint64_t>(ordinal), start_ms})) {
+  // The server that wrote the journal has checked its memory limit.
+  const core::UnlimitedMemory budget;
+  if (!filter->rotate({static_cast<uint64_t>(ordinal), start_ms}, budget)) {
     return ctx.reply.error("ERR the window cannot turn");
   }
   free_dropped(ctx, *filter);

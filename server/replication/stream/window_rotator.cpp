@@ -73,8 +73,8 @@ void WindowRotator::look_at(core::keyspace::WindowSchedule::Name name) {
         continue;
       }
       const uint64_t newest = filter.window()->newest().ordinal;
-      const bool is_rotated =
-          persistence::rotate_by_clock(parts_.journal, {database, name.key}, filter, now_ms);
+      const bool is_rotated = persistence::rotate_by_clock(parts_.journal, {database, name.key},
+                                                           filter, now_ms, parts_.memory);
       if (filter.window()->newest().ordinal != newest) {
         parts_.keyspace.notify_modified(database, key);
         if (parts_.on_rotation) parts_.on_rotation(database, name.key);

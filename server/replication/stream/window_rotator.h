@@ -17,6 +17,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
 #include "core/keyspace/window_schedule.h"
+#include "core/memory/memory_budget.h"
 #include "persistence/journal.h"
 #include "server/base/process/server_state.h"
 #include "server/dispatch/pause_gate.h"
@@ -32,6 +33,7 @@ class WindowRotator {
     persistence::Journal& journal;
     const ServerState& state;
     const PauseGate& pause;
+    const core::MemoryBudget& memory;
     // Called for each rotation under the key's lock, after watchers were notified. An empty
     // function is not called.
     std::function<void(unsigned database, std::string_view key)> on_rotation{};

@@ -55,7 +55,7 @@ WindowedPtr make_window(const WindowShape& shape) {
 // Performs the due rotation, as a leader does before an add.
 void follow(ScalableFilter& filter, int64_t now_ms) {
   if (const auto rotation = filter.window()->rotation_due(now_ms)) {
-    ASSERT_TRUE(filter.rotate(*rotation));
+    ASSERT_TRUE(filter.rotate(*rotation, kAnyMemory));
   }
 }
 
@@ -130,8 +130,8 @@ class TimeModel {
   void rotate_by_leader() {
     const auto rotation = filter_->window()->rotation_due(now_ms_);
     if (!rotation) return;
-    ASSERT_TRUE(filter_->rotate(*rotation));
-    ASSERT_TRUE(replica_->rotate(*rotation));
+    ASSERT_TRUE(filter_->rotate(*rotation, kAnyMemory));
+    ASSERT_TRUE(replica_->rotate(*rotation, kAnyMemory));
   }
   void add_many(size_t count) {
     rotate_by_leader();
@@ -429,16 +429,47 @@ TEST(WindowedFilter, CopyRotatesIndependently) {
   EXPECT_EQ(copy->take_dropped(), nullptr);
 }
 
+// A full window needs no more memory: its rotations drop as much as they add.
+TEST(WindowedFilter, RotationsStayInTheBudget) {
+  const auto filter = make_window({});
+  const support::Budget none(0);
+  const uint64_t layer_bytes = filter->layer_info(0).geometry.size_bytes();
+  const support::Budget one_layer(layer_bytes);
+  for (uint64_t ordinal = 1; ordinal <= 10; ++ordinal) {
+    filter->add(std::to_string(ordinal), kAnyMemory);
+    const WindowRotation rotation{ordinal, kBegin + static_cast<int64_t>(ordinal) * 2500};
+    const size_t generations = filter->window()->generations().size();
+    const bool is_full = generations == 5;
+    ASSERT_EQ(filter->rotate(rotation, none), is_full) << ordinal;
+    if (is_full) continue;
+    EXPECT_EQ(filter->window()->generations().size(), generations);
+    EXPECT_EQ(filter->window()->newest().ordinal, ordinal - 1);
+    ASSERT_TRUE(filter->rotate(rotation, one_layer)) << ordinal;
+  }
+  EXPECT_EQ(filter->layer_count(), 5);
+}
+
+TEST(WindowedFilter, AnAddThatCannotRotateChangesNothing) {
+  const auto filter = make_window({.length = 40, .unit = WindowUnit::kItems});
+  for (uint64_t i = 0; i < 10; ++i) filter->add(std::to_string(i), kAnyMemory);
+  const support::Budget none(0);
+  EXPECT_EQ(filter->add("10", none), AddOutcome::kCannotGrow);
+  EXPECT_EQ(filter->add("9", none), AddOutcome::kPresent);
+  EXPECT_EQ(filter->item_count(), 10);
+  EXPECT_EQ(filter->layer_count(), 1);
+  EXPECT_EQ(filter->add("10", kAnyMemory), AddOutcome::kAdded);
+}
+
 TEST(WindowedFilter, InvalidRotationsAreRejected) {
   const auto filter = make_window({});
   filter->add("a", kAnyMemory);
-  ASSERT_TRUE(filter->rotate({3, kBegin + 7500}));
-  EXPECT_FALSE(filter->rotate({2, kBegin + 5000}));
-  EXPECT_FALSE(filter->rotate({4, -1}));
+  ASSERT_TRUE(filter->rotate({3, kBegin + 7500}, kAnyMemory));
+  EXPECT_FALSE(filter->rotate({2, kBegin + 5000}, kAnyMemory));
+  EXPECT_FALSE(filter->rotate({4, -1}, kAnyMemory));
   EXPECT_TRUE(filter->may_contain("a"));
   const auto counted = make_window({.length = 100, .unit = WindowUnit::kItems});
-  EXPECT_FALSE(counted->rotate({1, 24}));
-  EXPECT_FALSE(counted->rotate({2, 50}));
+  EXPECT_FALSE(counted->rotate({1, 24}, kAnyMemory));
+  EXPECT_FALSE(counted->rotate({2, 50}, kAnyMemory));
 }
 
 TEST(WindowedFilter, InvalidWindowsAreRejected) {

@@ -33,7 +33,7 @@ FilterPtr make_forgetful(const WindowSettings& window, uint32_t expansion = 2) {
   int number = 0;
   for (const int64_t after_ms : {0, 2600, 2700, 8000, 11'000}) {
     if (const auto rotation = filter->window()->rotation_due(kWindowBegin + after_ms))
-      filter->rotate(*rotation);
+      filter->rotate(*rotation, filter_forms::kUnlimited);
     for (int i = 0; i < 20; ++i)
       filter->add(fmt::format("item:{}", ++number), filter_forms::kUnlimited);
   }
@@ -85,7 +85,7 @@ TEST(WindowCodec, LoadedWindowsRotateAlike) {
     ASSERT_TRUE(loaded);
     for (ScalableFilter* each : {filter.get(), loaded->get()}) {
       if (const auto rotation = each->window()->rotation_due(kWindowBegin + 19'000))
-        each->rotate(*rotation);
+        each->rotate(*rotation, filter_forms::kUnlimited);
       for (int i = 0; i < 100; ++i) each->add(fmt::format("later:{}", i), filter_forms::kUnlimited);
     }
     EXPECT_EQ(filter_forms::value_of(*filter), filter_forms::value_of(**loaded));
@@ -133,7 +133,7 @@ TEST(WindowCodec, ForgedNumbersAreRejectedOrConsistent) {
         // generations.
         for (int i = 0; i < 10; ++i) (*loaded)->add(fmt::format("{}", i), filter_forms::kUnlimited);
         if (const auto rotation = (*loaded)->window()->rotation_due(kWindowBegin))
-          (*loaded)->rotate(*rotation);
+          (*loaded)->rotate(*rotation, filter_forms::kUnlimited);
         filter_forms::expect_same_in_every_form(**loaded);
       }
     }

@@ -51,7 +51,7 @@ TEST_F(CommitCheckTest, AnUnjournalledChangeIsFound) {
     entry("f").filter().add("x", core::UnlimitedMemory());
   }));
   EXPECT_FALSE(is_committed({"BF.ADD", "w", "x"}, [&](Context&) {
-    entry("w").filter().rotate({1, clock_.now_ms + 10'000});
+    entry("w").filter().rotate({1, clock_.now_ms + 10'000}, core::UnlimitedMemory());
   }));
 }
 

@@ -184,6 +184,41 @@ TEST_F(BloomWindows, RepeatedItemsDoNotRotateUnjournalled) {
   }
 }
 
+TEST_F(BloomWindows, ARotationNeedsMemory) {
+  ASSERT_EQ(run({"BF.RESERVE", "w", "0.01", "1000000", "WINDOW", "10"}), kOk);
+  run({"BF.ADD", "w", "a"});
+  journalled();
+  advance_ms(2500);
+  memory_.set_limit(memory_.refresh() + 100'000);
+  EXPECT_EQ(effect({"BF.ADD", "w", "b"}), "");
+  EXPECT_EQ(run({"BF.ADD", "w", "b"}), error(kOutOfMemory));
+  EXPECT_EQ(run({"BF.MADD", "w", "b"}), error(kOutOfMemory));
+  EXPECT_TRUE(has("a"));
+  memory_.set_limit(0);
+  EXPECT_EQ(effect({"BF.ADD", "w", "b"}), "BF.TURN w 1 " + at(2500) + ";BF.ADD w b;");
+}
+
+TEST_F(BloomWindows, OfItemsRefusesWhatNeedsMemory) {
+  ASSERT_EQ(run({"BF.RESERVE", "w", "0.01", "1000000", "WINDOW", "4", "ITEMS", "GENERATIONS", "2"}),
+            kOk);
+  run({"BF.ADD", "w", "a"});
+  journalled();
+  memory_.set_limit(memory_.refresh() + 500'000);
+  EXPECT_EQ(run({"BF.MADD", "w", "b", "c", "a"}),
+            array({integer(1), error("ERR problem inserting into filter"), integer(0)}));
+  EXPECT_EQ(joined(journalled()), "BF.ADD w b;");
+  memory_.set_limit(0);
+  EXPECT_EQ(run({"BF.ADD", "w", "c"}), integer(1));
+}
+
+// The limits of one filter are for growth: the window's size was checked when it was made.
+TEST_F(BloomWindows, RotateBeyondTheLimitOnLayers) {
+  ASSERT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "4", "ITEMS", "GENERATIONS", "2"}),
+            kOk);
+  ASSERT_EQ(run({"CONFIG", "SET", "bf.bloom_max_filters", "1"}), kOk);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(run({"BF.ADD", "w", std::to_string(i)}), integer(1)) << i;
+}
+
 TEST_F(BloomWindows, AReplicaDoesNotGoByItsClock) {
   run({"BF.RESERVE", "w", "0.001", "400", "WINDOW", "10"});
   run({"BF.ADD", "w", "a"});

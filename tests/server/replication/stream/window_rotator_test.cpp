@@ -5,6 +5,7 @@
 #include "core/bloom/window.h"
 #include "persistence/journal.h"
 #include "server/base/process/server_state.h"
+#include "tests/support/budget.h"
 #include "tests/support/command_test.h"
 
 namespace server {
@@ -39,7 +40,8 @@ class WindowRotatorTest : public CommandTest {
   void wait_a_generation() { advance_ms(2500); }
 
   core::keyspace::WindowSchedule& schedule_ = core::keyspace::WindowSchedule::of_process();
-  WindowRotator rotator_{{clock_, keyspace_, reclaimer_, journal_, state_, pause_}};
+  support::Budget budget_{uint64_t{1} << 30};
+  WindowRotator rotator_{{clock_, keyspace_, reclaimer_, journal_, state_, pause_, budget_}};
 };
 
 TEST_F(WindowRotatorTest, RotatesIdleWindowsUntilTheyAreEmpty) {
@@ -60,6 +62,32 @@ TEST_F(WindowRotatorTest, RotatesIdleWindowsUntilTheyAreEmpty) {
   EXPECT_FALSE(schedule_.empty());
   wait_a_generation();
   EXPECT_EQ(rotations_after_tick(), 1);
+}
+
+TEST_F(WindowRotatorTest, WaitsForMemory) {
+  budget_.set(0);
+  wait_a_generation();
+  EXPECT_EQ(rotations_after_tick(), 0);
+  EXPECT_EQ(run({"BF.EXISTS", "w", "a"}), integer(1));
+  budget_.set(uint64_t{1} << 30);
+  advance_ms(999);
+  EXPECT_EQ(rotations_after_tick(), 0);
+  advance_ms(1);
+  EXPECT_EQ(rotations_after_tick(), 1);
+}
+
+// A rotation that drops a generation needs no more memory than before.
+TEST_F(WindowRotatorTest, DropsGenerationsWithoutMemory) {
+  for (int i = 0; i < 4; ++i) {
+    wait_a_generation();
+    ASSERT_EQ(rotations_after_tick(), 1) << i;
+    run({"BF.ADD", "w", std::to_string(i)});
+    journalled();
+  }
+  budget_.set(0);
+  wait_a_generation();
+  EXPECT_EQ(rotations_after_tick(), 1);
+  EXPECT_EQ(run({"BF.CARD", "w"}), integer(4));
 }
 
 TEST_F(WindowRotatorTest, FollowsKeysWhereverTheyGo) {
@@ -165,7 +193,7 @@ TEST_F(WindowRotatorTest, AClockThatJumpsFarForwardNeedsOneTurn) {
 
 TEST_F(WindowRotatorTest, NotifiesWatchersAndListeners) {
   std::vector<std::string> rotated;
-  WindowRotator rotator{{clock_, keyspace_, reclaimer_, journal_, state_, pause_,
+  WindowRotator rotator{{clock_, keyspace_, reclaimer_, journal_, state_, pause_, budget_,
                          [&](unsigned database, std::string_view key) {
                            rotated.push_back(std::to_string(database) + std::string(key));
                          }}};
