@@ -19,6 +19,7 @@
 #include "server/commands/services.h"
 #include "server/durability/durability.h"
 #include "server/durability/loading/data_loader.h"
+#include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/saves/base_rewriter.h"
 #include "server/durability/saves/save_slot.h"
@@ -147,9 +148,10 @@ void write_append_log(const Source& source, Lines& lines) {
   const SaveProgress child = durability.saves.slot.progress();
   const bool runs = durability.saves.slot.task() == SaveTask::kRewrite;
   lines.field("aof_enabled", durability.log_is_on() ? 1 : 0);
-  // Until the log has its first base, a start would not load the log.
-  const bool has_base = !durability.log_writer().needs_base();
-  lines.field("aof_rewrite_in_progress", runs || !has_base ? 1 : 0);
+  // Until the log is open and has its first base, a start would not load the log.
+  const bool is_due = durability.log_switch.is_wanted() && !durability.log_is_on();
+  const bool begins = is_due || durability.log_writer().needs_base();
+  lines.field("aof_rewrite_in_progress", runs || begins ? 1 : 0);
   lines.field("aof_rewrite_scheduled", durability.saves.rewrites.is_scheduled() ? 1 : 0);
   lines.field("aof_last_rewrite_time_sec", record.last_time_s);
   lines.field("aof_current_rewrite_time_sec", runs ? child.running_us / 1'000'000 : -1);

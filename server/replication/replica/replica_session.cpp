@@ -308,7 +308,7 @@ core::Result<> ReplicaSession::go_on() {
 void ReplicaSession::begin_stream(bool has_own_stream, unsigned database) {
   const auto origin = has_own_stream ? CommandOrigin::kOwnJournal : CommandOrigin::kForeignJournal;
   applier_ = std::make_unique<StreamApplier>(surroundings_.make_replayer(origin), origin, database,
-                                             figures_.stream);
+                                             figures_.stream, parts_.config);
   log_.begin(link_->offset());
   stream_begin_ = link_->offset();
   figures_.read_offset = link_->offset();

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/keyspace/eviction_pool.h"
 #include "core/number.h"
 #include "protocol/arguments.h"
+#include "server/base/config/config.h"
 #include "server/base/log/log.h"
 #include "server/replication/stream/excerpt.h"
 #include "server/session/replayed_error.h"
@@ -35,8 +37,12 @@ bool is_dispensable(std::string_view name) {
 }  // namespace
 
 StreamApplier::StreamApplier(std::unique_ptr<Replayer> replayer, CommandOrigin origin,
-                             unsigned database, Figures& figures)
-    : replayer_(std::move(replayer)), origin_(origin), database_(database), figures_(figures) {
+                             unsigned database, Figures& figures, const Config& config)
+    : replayer_(std::move(replayer)),
+      origin_(origin),
+      database_(database),
+      figures_(figures),
+      config_(config) {
   if (database == 0) return;
   const std::string number = fmt::format("{}", database);
   // If the database does not exist, all later commands would change keys of another database.
@@ -91,17 +97,17 @@ core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) 
 core::Result<> StreamApplier::execute_queued(Commands served, const StreamSplitter::Command& exec) {
   const auto reply = read_reply(replayer_->execute(exec));
   if (!reply) {
-    return record_error(exec.front(),
-                        {"ERR a reply that cannot be read", origin_ == CommandOrigin::kOwnJournal});
+    return record_error(exec.front(), {"ERR a reply that cannot be read",
+                                       origin_of_errors() == CommandOrigin::kOwnJournal});
   }
   if (const auto error =
-          reply->is_error() ? find_error(origin_, exec.front(), *reply) : std::nullopt) {
+          reply->is_error() ? find_error(origin_of_errors(), exec.front(), *reply) : std::nullopt) {
     return record_error(exec.front(), *error);
   }
   core::Result<> done;
   for (size_t i = 0; i < reply->elements.size() && i + 1 < served.size(); ++i) {
     const StreamSplitter::Command& command = served[i + 1];
-    if (const auto error = find_error(origin_, command.front(), reply->elements[i])) {
+    if (const auto error = find_error(origin_of_errors(), command.front(), reply->elements[i])) {
       if (auto noted = record_error(command.front(), *error); !noted && done) done = noted;
     } else {
       record_select(command);
@@ -110,8 +116,16 @@ core::Result<> StreamApplier::execute_queued(Commands served, const StreamSplitt
   return done;
 }
 
+CommandOrigin StreamApplier::origin_of_errors() const {
+  constexpr auto kNever = static_cast<int64_t>(core::keyspace::EvictionPolicy::kNoEviction);
+  const bool evicts = config_.max_memory_bytes() != 0 &&
+                      !config_.flag(OptionId::kReplicaIgnoreMaxMemory) &&
+                      config_.integer(OptionId::kMaxMemoryPolicy) != kNever;
+  return evicts ? CommandOrigin::kForeignJournal : origin_;
+}
+
 std::optional<ReplayedError> StreamApplier::execute(const StreamSplitter::Command& command) {
-  return find_error(origin_, command.front(), replayer_->execute(command));
+  return find_error(origin_of_errors(), command.front(), replayer_->execute(command));
 }
 
 core::Result<> StreamApplier::refuse_or_skip(const StreamSplitter::Command& command,

@@ -6,7 +6,8 @@
 // caller chose to skip all unknown commands. Otherwise the unit that contains the unknown command
 // is rejected before any of its commands is executed. A command that fails is logged and counted,
 // and the stream continues as it did on the leader. If data are missing because of the failure, the
-// stream ends.
+// stream ends. But on a replica that evicts keys (replica-ignore-maxmemory no), commands on these
+// keys may fail, and the stream continues.
 // Thread safety: belongs to one thread; other threads may read the counters.
 // Source: docs/replication.md, "The replica's stream".
 #pragma once
@@ -26,6 +27,8 @@ namespace server {
 
 struct ReplayedError;
 
+class Config;
+
 class StreamApplier {
  public:
   enum class Unserved : uint8_t { kRefuse, kSkip };
@@ -33,8 +36,9 @@ class StreamApplier {
   using Figures = StreamFigures;
 
   // `origin` says which server wrote the commands. `database` is selected before the first command.
+  // `config` must outlive the StreamApplier.
   StreamApplier(std::unique_ptr<Replayer> replayer, CommandOrigin origin, unsigned database,
-                Figures& figures);
+                Figures& figures, const Config& config);
 
   // Executes a unit: one command, or all commands from MULTI to EXEC. Errors: a command was
   // rejected, or has failed and may have left a part of the unit executed.
@@ -49,6 +53,9 @@ class StreamApplier {
   core::Result<> apply_group(Commands commands, Unserved unserved);
   core::Result<> refuse_or_skip(const StreamSplitter::Command& command, Unserved unserved);
   core::Result<> execute_queued(Commands served, const StreamSplitter::Command& exec);
+  // Returns the origin by whose rules errors are judged. If this server evicts keys, its data
+  // differ from those of any leader, as they do from those of another kind of server.
+  CommandOrigin origin_of_errors() const;
   std::optional<ReplayedError> execute(const StreamSplitter::Command& command);
   // Logs and counts a failed command. Errors: the failure loses data, so the stream must end.
   core::Result<> record_error(std::string_view name, const ReplayedError& error);
@@ -58,6 +65,7 @@ class StreamApplier {
   const CommandOrigin origin_;
   unsigned database_;
   Figures& figures_;
+  const Config& config_;
   bool has_diverged_ = false;
   // Kinds of errors that were already logged. Each kind is logged only once.
   std::set<std::string> logged_;

@@ -7,6 +7,8 @@
 #include "server/base/config/config.h"
 #include "server/base/process/build_info.h"
 #include "server/base/process/server_state.h"
+#include "server/durability/durability.h"
+#include "server/durability/loading/log_switch.h"
 #include "server/session/session.h"
 #include "tests/support/info_test.h"
 #include "tests/support/set_option.h"
@@ -110,6 +112,14 @@ TEST_F(ServerSectionsTest, AServerWithoutALogTellsSo) {
   EXPECT_EQ(field("persistence", "loading"), "0");
   EXPECT_EQ(field("persistence", "loading_total_bytes"), "none");
   EXPECT_EQ(field("persistence", "rdb_last_bgsave_status"), "ok");
+}
+
+TEST_F(ServerSectionsTest, ALogThatIsToOpenCountsAsARewrite) {
+  EXPECT_EQ(field("persistence", "aof_rewrite_in_progress"), "0");
+  services_.durability.log_switch.want(true);
+  EXPECT_EQ(field("persistence", "aof_rewrite_in_progress"), "1");
+  services_.durability.log_switch.want(false);
+  EXPECT_EQ(field("persistence", "aof_rewrite_in_progress"), "0");
 }
 
 TEST_F(ServerSectionsTest, ChangesSinceTheSaveAreCounted) {

@@ -18,7 +18,7 @@ class StreamApplierTest : public CommandTest {
   StreamApplier applier(unsigned database = 0,
                         CommandOrigin origin = CommandOrigin::kForeignJournal) {
     return StreamApplier(std::make_unique<CommandReplayer>(services_, origin), origin, database,
-                         figures_);
+                         figures_, config_);
   }
   bool apply(StreamApplier& applier, const std::vector<Command>& commands,
              Unserved unserved = Unserved::kRefuse) {
@@ -90,6 +90,30 @@ TEST_F(StreamApplierTest, AnEffectThatFailsInPartEndsTheStream) {
   auto applier = this->applier(0, CommandOrigin::kOwnJournal);
   EXPECT_FALSE(apply(applier, {{"BF.MADD", "f", "a", "b", "c"}})) << "the filter is full";
   EXPECT_TRUE(applier.has_diverged());
+}
+
+TEST_F(StreamApplierTest, EvictedKeysDoNotEndTheStream) {
+  const std::vector<std::vector<Command>> units = {
+      {{"BF.TURN", "evicted", "1", "1700000000000"}},
+      {{"RENAME", "evicted", "b"}},
+      {{"MULTI"}, {"RENAME", "evicted", "b"}, {"SET", "c", "1"}, {"EXEC"}},
+  };
+  run({"CONFIG", "SET", "maxmemory", "1gb", "maxmemory-policy", "allkeys-lru",
+       "replica-ignore-maxmemory", "no"});
+  auto applier = this->applier(0, CommandOrigin::kOwnJournal);
+  for (const auto& unit : units) EXPECT_TRUE(apply(applier, unit)) << unit.front().front();
+  EXPECT_EQ(figures_.failed_commands, units.size());
+  EXPECT_EQ(run({"GET", "c"}), "$1\r\n1\r\n");
+  EXPECT_FALSE(apply(applier, {{"SELECT", "99"}}));
+  for (const auto& [option, value] : {std::pair{"maxmemory", "0"},
+                                      {"maxmemory-policy", "noeviction"},
+                                      {"replica-ignore-maxmemory", "yes"}}) {
+    run({"CONFIG", "SET", "maxmemory", "1gb", "maxmemory-policy", "allkeys-lru",
+         "replica-ignore-maxmemory", "no"});
+    run({"CONFIG", "SET", option, value});
+    auto exact = this->applier(0, CommandOrigin::kOwnJournal);
+    EXPECT_FALSE(apply(exact, units.front())) << option;
+  }
 }
 
 TEST_F(StreamApplierTest, ForeignErrorsEndTheStreamIfDataAreMissing) {
