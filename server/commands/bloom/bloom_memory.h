@@ -19,6 +19,8 @@ namespace server {
 inline constexpr std::string_view kFilterTooLarge =
     "ERR operation exceeds bloom object memory limit";
 
+inline constexpr std::string_view kCannotInsert = "ERR problem inserting into filter";
+
 inline constexpr std::string_view kTooManyLayers =
     "ERR bloom object reached the maximum number of filters (bf.bloom_max_filters)";
 
@@ -41,7 +43,7 @@ class FilterBudget final : public core::MemoryBudget {
 
   const Admission admission_;
   const core::bloom::ScalableFilter& filter_;
-  mutable std::string_view refusal_ = "ERR problem inserting into filter";
+  mutable std::string_view refusal_ = kCannotInsert;
 };
 
 // LoadBudget: the memory budget for loading a filter. It is the smaller of the memory that the

@@ -80,9 +80,7 @@ void rotate(Context& ctx) {
     return ctx.reply.error("ERR no filter with a window");
   }
   const uint64_t newest = filter->window()->newest().ordinal;
-  // The server that wrote the journal has checked its memory limit.
-  const core::UnlimitedMemory budget;
-  if (!filter->rotate({static_cast<uint64_t>(ordinal), start_ms}, budget)) {
+  if (!filter->rotate({static_cast<uint64_t>(ordinal), start_ms}, ctx.admission().memory())) {
     return ctx.reply.error("ERR the window cannot turn");
   }
   free_dropped(ctx, *filter);

@@ -53,8 +53,8 @@ class StreamApplier {
   core::Result<> apply_group(Commands commands, Unserved unserved);
   core::Result<> refuse_or_skip(const StreamSplitter::Command& command, Unserved unserved);
   core::Result<> execute_queued(Commands served, const StreamSplitter::Command& exec);
-  // Returns the origin by whose rules errors are judged. If this server evicts keys, its data
-  // differ from those of any leader, as they do from those of another kind of server.
+  // Returns the origin whose rules decide whether an error loses data. If this server evicts keys,
+  // its data differ from those of any leader, as they do from those of another kind of server.
   CommandOrigin origin_of_errors() const;
   std::optional<ReplayedError> execute(const StreamSplitter::Command& command);
   // Logs and counts a failed command. Errors: the failure loses data, so the stream must end.

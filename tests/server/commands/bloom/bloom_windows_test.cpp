@@ -205,7 +205,7 @@ TEST_F(BloomWindows, OfItemsRefusesWhatNeedsMemory) {
   journalled();
   memory_.set_limit(memory_.refresh() + 500'000);
   EXPECT_EQ(run({"BF.MADD", "w", "b", "c", "a"}),
-            array({integer(1), error("ERR problem inserting into filter"), integer(0)}));
+            array({integer(1), error(kCannotInsert), integer(0)}));
   EXPECT_EQ(joined(journalled()), "BF.ADD w b;");
   memory_.set_limit(0);
   EXPECT_EQ(run({"BF.ADD", "w", "c"}), integer(1));
