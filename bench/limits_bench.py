@@ -205,6 +205,21 @@ def bench_rotating(options, verdicts):
         server.stop()
 
 
+def bench_big_generations(options, verdicts):
+    """Each generation takes 1.9 MB. All windows begin a generation at about the same time."""
+    limit = 64 * MB
+    server = limited(options, limit)
+    try:
+        fill_keys(server, 80_000, lambda i: encode("SET", f"k:{i}", "v" * 1000))
+        for i in range(4):
+            server.command("BF.RESERVE", f"w:{i}", "0.01", 6_000_000, "WINDOW", 400_000, "ITEMS")
+        count = int(3_000_000 * options.scale)
+        errors = send_lines(server, [("BF.ADD", f"w:{i % 4}", f"item:{i}") for i in range(count)])
+        filter_row("four windows with big generations rotate", server, limit, errors, verdicts)
+    finally:
+        server.stop()
+
+
 def await_child(server):
     """Finds the child process that saves, and suspends it, so that the save does not end. Returns
     the id of the process.
@@ -269,6 +284,7 @@ def main():
         print("\nFilters under a limit")
         bench_growing(options, verdicts)
         bench_rotating(options, verdicts)
+        bench_big_generations(options, verdicts)
         bench_child(options, verdicts)
     verdicts.figures.write(options.figures)
     print(f"\n{verdicts.missed} goals missed")

@@ -22,6 +22,10 @@ constexpr int64_t kUsualLimitUs = 500;
 // The clock is read only once per this many keys, because reading the clock takes long in
 // comparison with evicting a key.
 constexpr int kKeysPerLook = 4;
+// If an allocation would exceed the limit by more than kOverrunBytesMax, the eviction before it may
+// take kPatience times its time limit.
+constexpr uint64_t kOverrunBytesMax = uint64_t{512} << 10;
+constexpr int64_t kPatience = 20;
 
 // counts_uses() recognizes a policy as LFU if its enum value divided by 4 has the remainder 1.
 static_assert(static_cast<int>(EvictionPolicy::kVolatileLfu) % 4 == 1);
@@ -186,7 +190,10 @@ Eviction::Outcome Eviction::evict_until(const EvictionSettings& settings, uint64
     const bool is_paid = slice.freed_bytes >= slice.excess_bytes;
     if (is_paid || excess_bytes(extra_bytes) == 0) return Outcome::kDone;
     if (++slice.keys % keys_per_look != 0) continue;
-    if (parts_.clock.monotonic_us() - slice.start_us >= slice.limit_us) break;
+    const int64_t spent_us = parts_.clock.monotonic_us() - slice.start_us;
+    if (spent_us < slice.limit_us) continue;
+    const bool overruns_far = extra_bytes != 0 && excess_bytes(extra_bytes) > kOverrunBytesMax;
+    if (!overruns_far || spent_us / kPatience >= slice.limit_us) break;
   }
   const bool is_out_of_reach = misses == kMissesMax && settings.wait == StripeWait::kSkip;
   return is_out_of_reach ? Outcome::kFailed : Outcome::kGoesOn;

@@ -236,6 +236,30 @@ TEST_F(EvictionTest, AFilterGetsItsRoomByEviction) {
   EXPECT_LE(memory_.refresh(), memory_.limit_bytes() + (kMiB >> 4));
 }
 
+// Reading the clock takes `step_us` here, so the evictions of the tests reach their time limit.
+TEST_F(EvictionTest, ABigAllocationOverrunsByHalfAMebibyte) {
+  fill(8000);
+  set_policy("allkeys-lru");
+  limit_to_used(1000);
+  clock_.step_us = 20;
+  EXPECT_EQ(run({"BF.RESERVE", "f", "0.0001", "1000000"}), kOk);
+  clock_.step_us = 0;
+  journalled();
+  EXPECT_GT(evicted(), 500U);
+  EXPECT_LE(memory_.refresh(), memory_.limit_bytes() + kMiB * 9 / 16);
+}
+
+TEST_F(EvictionTest, ThePatienceForABigAllocationIsLimited) {
+  fill(8000);
+  set_policy("allkeys-lru");
+  limit_to_used(1000);
+  clock_.step_us = 1000;
+  EXPECT_EQ(run({"BF.RESERVE", "f", "0.0001", "1000000"}), kOk);
+  clock_.step_us = 0;
+  EXPECT_GT(evicted(), 20U);
+  EXPECT_LT(evicted(), 100U);
+}
+
 TEST_F(EvictionTest, AFilterThatCouldNeverFitEvictsNothing) {
   fill(1000);
   set_policy("allkeys-lru");
