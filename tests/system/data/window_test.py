@@ -146,6 +146,25 @@ class WindowTest(ReplicaTest):
             # The window lasts two seconds, so on a busy machine it may end before BF.CARD.
             wait_until(lambda one=promoted: self.counts_new_items(one), "items after a promotion")
 
+    def test_a_replica_may_evict_a_window(self):
+        leading = self.start_server("--repl-diskless-sync-delay", "0")
+        leader = self.connect(leading)
+        leader.call("BF.RESERVE", "time", *FILTERS["time"])
+        leader.call("BF.MADD", "time", *range(20))
+        server = self.start_server("--replica-ignore-maxmemory", "no",
+                                   "--maxmemory-policy", "allkeys-lru")  # fmt: skip
+        server.expect_log("A command of the leader failed: 'BF.TURN'")
+        replica = self.connect(server)
+        self.follow(replica, leading.port)
+        self.wait_for_link(replica)
+        replica.call("CONFIG", "SET", "maxmemory", 1)
+        wait_until(lambda: replica.call("DBSIZE") == 0, "the eviction of the window")
+        failed = "unexpected_error_replies"
+        wait_until(lambda: int(info(replica, "stats")[failed]) > 0, "a rotation of the leader")
+        leader.call("SET", "last", 1)
+        self.wait_until_equal_offsets(leader, replica)
+        self.assertEqual(info(leader, "stats")["sync_full"], "1")
+
 
 if __name__ == "__main__":
     unittest.main()
