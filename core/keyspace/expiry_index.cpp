@@ -9,9 +9,7 @@
 namespace core::keyspace {
 
 void ExpiryIndex::add(int64_t deadline_ms, uint64_t hash) {
-  // The array of records grows by an eighth, because doubling would leave a quarter of the memory
-  // unused on average.
-  if (records_.size() == records_.capacity()) records_.reserve(size() + size() / 8 + 16);
+  if (records_.size() == records_.capacity()) records_.reserve(grown_capacity());
   records_.push_back({deadline_ms, hash});
   sift_up(records_.size() - 1);
   publish_next();
@@ -21,7 +19,6 @@ std::optional<uint64_t> ExpiryIndex::take_due(int64_t now_ms) {
   if (records_.empty() || records_.front().deadline_ms >= now_ms) return std::nullopt;
   const uint64_t hash = records_.front().hash;
   remove(0);
-  publish_next();
   return hash;
 }
 
@@ -41,9 +38,18 @@ void ExpiryIndex::swap(ExpiryIndex& other) {
 void ExpiryIndex::remove(size_t at) {
   records_[at] = records_.back();
   records_.pop_back();
-  if (at == records_.size()) return;
-  sift_down(at);
-  sift_up(at);
+  if (at < records_.size()) {
+    sift_down(at);
+    sift_up(at);
+  }
+  publish_next();
+  constexpr size_t kSmallCapacity = 64;
+  if (records_.capacity() > kSmallCapacity && records_.size() < records_.capacity() / 4) {
+    std::vector<Record> fewer;
+    fewer.reserve(grown_capacity());
+    fewer.assign(records_.begin(), records_.end());
+    records_.swap(fewer);
+  }
 }
 
 void ExpiryIndex::sift_up(size_t at) {

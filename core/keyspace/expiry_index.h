@@ -31,7 +31,7 @@ class ExpiryIndex {
   // A time that no clock reaches.
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   static constexpr size_t kRecordsPerKeyMax = 4;
-  static constexpr size_t kSparesMax = 4096;
+  static constexpr size_t kSparesMax = 512;
   static constexpr int kPurgeSteps = 8;
 
   // The earliest deadline; kNever if there are no records.
@@ -47,16 +47,15 @@ class ExpiryIndex {
   size_t memory_bytes() const { return records_.capacity() * sizeof(Record); }
 
   // Removes some unneeded records if there are many more records than keys. Must be called after
-  // add(). `key_count` is the number of keys with an expiry. `latest_of(hash)` returns the latest
-  // expiry of the keys with this hash, or nullopt. purge() usually checks only kPurgeSteps records,
-  // and calls latest_of() for each. Several records may have the same hash. If a whole pass over
-  // the records finds none to remove, purge() keeps only one record of each hash. It then calls
-  // latest_of() for each of these records.
+  // add(), and after a key has lost its expiry. `key_count` is the number of keys with an expiry.
+  // `latest_of(hash)` returns the latest expiry of the keys with this hash, or nullopt. purge()
+  // usually checks only kPurgeSteps records, and calls latest_of() for each. Several records may
+  // have the same hash. If a whole pass over the records finds none to remove, purge() keeps only
+  // one record of each hash. It then calls latest_of() for each of these records.
   template <class LatestOf>
   void purge(size_t key_count, LatestOf&& latest_of) {
     if (size() <= 2 * key_count + kSparesMax) return;
-    // After each add(), purge() checks several records, so that the number of unneeded records
-    // falls.
+    // Each call checks several records, so that the number of unneeded records falls.
     for (int step = 0; step < kPurgeSteps && size() > 0; ++step) {
       purge_at_ %= size();
       if (is_needed(records_[purge_at_], latest_of)) {
@@ -93,7 +92,11 @@ class ExpiryIndex {
     needed_in_a_row_ = 0;
   }
 
+  // Removes a record, and frees memory once three quarters of it are unused.
   void remove(size_t at);
+  // Capacity for the present records and some more. An eighth more, because doubling would leave a
+  // quarter of the memory unused on average.
+  size_t grown_capacity() const { return size() + size() / 8 + 16; }
   void sift_up(size_t at);
   void sift_down(size_t at);
   // Sorts the records by hash. If several have the same hash, keeps only the one with the

@@ -77,11 +77,12 @@ void account_expiry(const Keyspace& keyspace, Database& share, uint64_t hash, in
   if (before_ms == after_ms) return;
   adjust(share.expires, int{after_ms != kNoExpiry} - int{before_ms != kNoExpiry});
   adjust(share.expiry_sum_ms, static_cast<int64_t>(expiry_part(after_ms) - expiry_part(before_ms)));
-  if (after_ms == kNoExpiry) return;
-  // If the expiry became later, the record with the earlier deadline suffices, so no record is
-  // added.
-  if (before_ms != kNoExpiry && before_ms <= after_ms) return;
-  share.expiry_index.add(after_ms, hash);
+  if (after_ms != kNoExpiry) {
+    // If the expiry became later, the record with the earlier deadline suffices, so no record is
+    // added.
+    if (before_ms != kNoExpiry && before_ms <= after_ms) return;
+    share.expiry_index.add(after_ms, hash);
+  }
   share.expiry_index.purge(share.expires.load(std::memory_order_relaxed),
                            [&](uint64_t other) { return latest_expiry(keyspace, share, other); });
 }

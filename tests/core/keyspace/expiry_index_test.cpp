@@ -57,9 +57,11 @@ class IndexModel {
     expiries_[key] = expires_at_ms;
     if (!is_earlier) return;
     index_.add(expires_at_ms, key);
-    index_.purge(expiries_.size(), [this](uint64_t hash) { return latest_of(hash); });
+    purge();
   }
-  void remove(uint64_t key) { expiries_.erase(key); }
+  void remove(uint64_t key) {
+    if (expiries_.erase(key) != 0) purge();
+  }
   // Expires keys by the index, and compares them with those that are due in the model.
   void expire(int64_t now_ms) {
     while (const auto key = index_.take_due(now_ms)) {
@@ -83,6 +85,9 @@ class IndexModel {
   size_t record_count() const { return index_.size(); }
 
  private:
+  void purge() {
+    index_.purge(expiries_.size(), [this](uint64_t hash) { return latest_of(hash); });
+  }
   std::optional<int64_t> latest_of(uint64_t hash) const {
     const auto found = expiries_.find(hash);
     return found == expiries_.end() ? std::nullopt : std::optional(found->second);
@@ -121,6 +126,35 @@ TEST(ExpiryIndex, RecordsOfDeletedKeysAreBounded) {
     model.remove(i);
   }
   EXPECT_LE(model.record_count(), ExpiryIndex::kSparesMax + 1);
+}
+
+TEST(ExpiryIndex, PurgePublishesTheNextDeadline) {
+  ExpiryIndex index;
+  const auto nobody = [](uint64_t) { return std::nullopt; };
+  constexpr size_t kRecords = 2 * ExpiryIndex::kSparesMax;
+  for (size_t i = 0; i < kRecords; ++i) index.add(static_cast<int64_t>(i), i);
+  for (size_t i = 0; i < kRecords; ++i) {
+    index.purge(0, nobody);
+    ASSERT_EQ(index.take_due(index.next_ms()), std::nullopt);
+  }
+  while (index.next_ms() != ExpiryIndex::kNever) {
+    const int64_t next_ms = index.next_ms();
+    ASSERT_NE(index.take_due(next_ms + 1), std::nullopt);
+  }
+  EXPECT_EQ(index.size(), 0);
+}
+
+TEST(ExpiryIndex, FreesMemoryAsRecordsGo) {
+  ExpiryIndex index;
+  for (int64_t i = 0; i < 100'000; ++i) index.add(i, static_cast<uint64_t>(i));
+  const size_t full_bytes = index.memory_bytes();
+  while (index.take_due(90'000)) {
+  }
+  EXPECT_EQ(index.size(), 10'000);
+  EXPECT_LT(index.memory_bytes(), full_bytes / 2);
+  while (index.take_due(ExpiryIndex::kNever)) {
+  }
+  EXPECT_LE(index.memory_bytes(), 2048);
 }
 
 // After a mass deletion, the next command that adds an expiry must not wait until all records are

@@ -113,6 +113,19 @@ TEST_F(KeyspaceTest, RenameReplacesTheTargetAndKeepsTheExpiry) {
   EXPECT_EQ(keyspace_.expires_count(0), 1U);
 }
 
+TEST_F(KeyspaceTest, DeletedKeysLeaveFewExpiryRecords) {
+  constexpr int kKeys = 200'000;
+  for (int i = 0; i < kKeys; ++i) add(0, fmt::format("k{}", i), 5000 + i);
+  const size_t full_bytes = table_memory_bytes(keyspace_);
+  for (int i = 0; i < kKeys; ++i) keyspace_.erase(0, keyspace_.ref(fmt::format("k{}", i)));
+  size_t records = 0;
+  for (size_t stripe = 0; stripe < kStripeCount; ++stripe) {
+    records += keyspace_.database_of_stripe(stripe, 0).expiry_index.size();
+  }
+  EXPECT_LE(records, kStripeCount * (ExpiryIndex::kSparesMax + 1));
+  EXPECT_LT(table_memory_bytes(keyspace_), full_bytes / 2);
+}
+
 TEST_F(KeyspaceTest, FlushDetachesAndSwapExchanges) {
   for (int i = 0; i < 300; ++i) add(0, fmt::format("k{}", i), i % 2 == 0 ? 5000 : kNoExpiry);
   add(1, "other");
