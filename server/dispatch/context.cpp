@@ -76,6 +76,7 @@ bool Context::await(std::unique_ptr<AwaitedReply> awaited) {
   if (awaited->try_answer(reply, in_exec)) return false;
   result.outcome = Outcome::kBlocked;
   result.pending.reply = std::move(awaited);
+  result.pending.command_index = command->index;
   return true;
 }
 

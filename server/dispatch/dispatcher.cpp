@@ -410,9 +410,8 @@ void Dispatcher::run(Context& ctx) {
   client_.traffic.commands += 1;
   const bool is_error = replies.size() > mark && replies.data()[mark] == '-';
   if (is_error && !replies.has_overflowed()) [[unlikely]] {
-    counters.failed.add();
-    const std::string_view text(replies.data() + mark + 1, replies.size() - mark - 1);
-    environment_.statistics.count_error(protocol::error_code(text));
+    environment_.statistics.count_if_error(counters,
+                                           {replies.data() + mark, replies.size() - mark});
   }
   if (ticks >= environment_.observer.ticks_min()) [[unlikely]] {
     observe(ctx, ticks);

@@ -471,6 +471,8 @@ void Connection::await_end_of_pause() {
 void Connection::await_reply() {
   if (pending_.reply->can_be_unblocked()) {
     client_.wait = ClientWait::kUnblockable;
+    Unblock state = Unblock::kForbidden;  // only when the wait begins
+    client_.unblock.compare_exchange_strong(state, Unblock::kAllowed);
   } else if (pending_.reply->is_shown()) {
     client_.wait = ClientWait::kBlocked;
   }
@@ -488,7 +490,7 @@ void Connection::await_reply() {
 void Connection::poll() {
   if (!is_in(State::kBlocked)) return;
   AwaitedReply& awaited = *pending_.reply;
-  const Unblock unblock = client_.unblock_requested.exchange(Unblock::kNo);
+  const Unblock unblock = client_.unblock;
   const int64_t deadline_us = awaited.deadline_us();
   const bool is_late = unblock == Unblock::kAsByTimeout ||
                        (deadline_us != 0 && services_.clock.monotonic_us() >= deadline_us);
@@ -499,10 +501,14 @@ void Connection::poll() {
   } else if (!awaited.try_answer(reply, is_late)) {
     return await_reply();
   }
+  const protocol::OutputBuffer& replies = thread_.gate.replies();
+  services_.statistics.count_if_error(counters_.commands[pending_.command_index],
+                                      {replies.data() + reply_begin, replies.size() - reply_begin});
   if (awaited.has_written()) thread_.gate.record_write(reply_begin);
   if (pending_.is_silent) thread_.gate.drop_fresh();
   timer_.cancel();
   client_.wait = ClientWait::kNone;
+  client_.unblock = Unblock::kForbidden;
   thread_.connections.set_blocked(client_.id, false);
   pending_ = PendingReply{};
   state_ = State::kRunning;

@@ -95,8 +95,11 @@ RequestRunner::Progress RequestRunner::run_all(std::string_view data, RequestBat
     consumed += gathered.size_bytes;
     if (gathered.last == Status::kNeedMore) return {End::kNeedsInput, consumed};
     if (gathered.last == Status::kError) {
-      // An error reply is not sent to a replica, because it would corrupt the replication stream.
-      if (client_.peer != Peer::kReplica) {
+      // An error reply is not sent to a replica, because it would corrupt the replication stream,
+      // nor to a client that gets no replies.
+      const bool is_silent =
+          session_.reply_mode == ReplyMode::kOff || session_.reply_mode == ReplyMode::kSkipThis;
+      if (client_.peer != Peer::kReplica && !is_silent) {
         protocol::ReplyWriter(gate.replies(), client_.resp).error(parser_.error());
         environment_.statistics.count_error("ERR");
       }

@@ -42,7 +42,8 @@ class AwaitedReply {
 
 struct PendingReply {
   std::unique_ptr<AwaitedReply> reply{};
-  bool is_silent = false;  // true if the client must not get the reply, because of CLIENT REPLY
+  bool is_silent = false;    // true if the client must not get the reply, because of CLIENT REPLY
+  size_t command_index = 0;  // the command's row in the counters of errors
 };
 
 }  // namespace server

@@ -32,8 +32,9 @@ inline constexpr std::string_view kLeaderUser = "(superuser)";
 // The kind of a connection's peer.
 enum class Peer : uint8_t { kClient, kReplica, kLeader, kMonitor };
 
-// The request of CLIENT UNBLOCK to a session whose command is still blocked.
-enum class Unblock : uint8_t { kNo, kAsByTimeout, kWithError };
+// Whether CLIENT UNBLOCK may end the wait of a session's command, or has requested it. The session
+// allows it when the wait begins. A single CLIENT UNBLOCK of any thread may then request it.
+enum class Unblock : uint8_t { kForbidden, kAllowed, kAsByTimeout, kWithError };
 
 // The reason why a client's next command does not run yet.
 enum class ClientWait : uint8_t {
@@ -144,7 +145,7 @@ struct SharedState {
   std::atomic<uint64_t> counted_bytes{0};
   ClientNames names;
   std::atomic<bool> kill_requested{false};
-  std::atomic<Unblock> unblock_requested{Unblock::kNo};
+  std::atomic<Unblock> unblock{Unblock::kForbidden};
 };
 
 class Client : public ClientEndpoint, public PublishedState, public SharedState {

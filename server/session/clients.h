@@ -61,7 +61,8 @@ class Clients {
 
  private:
   bool is_over(uint64_t limit_bytes) const {
-    return sum_bytes_.load(std::memory_order_relaxed) >= static_cast<int64_t>(limit_bytes);
+    const int64_t sum_bytes = sum_bytes_.load(std::memory_order_relaxed);
+    return sum_bytes >= 0 && static_cast<uint64_t>(sum_bytes) >= limit_bytes;
   }
   // Subtracts the client's memory from the sum. Returns the number of subtracted bytes.
   uint64_t stop_counting(Client& client);

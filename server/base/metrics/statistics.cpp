@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/base/metrics/statistics.h"
 
+#include "protocol/error_texts.h"
 #include "server/base/latency/latency_histogram.h"
 
 namespace server {
@@ -35,6 +36,12 @@ LatencyCounts Statistics::latencies(size_t command_index) const {
     if (histogram != nullptr) counts.add(*histogram);
   }
   return counts;
+}
+
+void Statistics::count_if_error(CommandCounters& counters, std::string_view replies) {
+  if (!replies.starts_with('-')) return;
+  counters.failed.add();
+  count_error(protocol::error_code(replies.substr(1)));
 }
 
 void Statistics::reset() {

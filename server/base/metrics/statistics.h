@@ -134,6 +134,8 @@ class Statistics {
       ++errors_[std::string(code)];
     }
   }
+  // Counts the reply of a command if it is an error. `replies` begins with this reply.
+  void count_if_error(CommandCounters& counters, std::string_view replies);
   std::map<std::string, uint64_t> errors() const {
     const std::scoped_lock lock(errors_mutex_);
     return errors_;

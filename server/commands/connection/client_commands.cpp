@@ -203,10 +203,11 @@ void client_unblock(Context& ctx) {
   const auto id = core::parse_int64(ctx.args[2]);
   if (!id) return ctx.reply.error(kNotAnInteger);
   const auto client = ctx.services.clients.find(static_cast<uint64_t>(*id));
-  if (client == nullptr || client->wait != ClientWait::kUnblockable) {
+  Unblock state = Unblock::kAllowed;
+  const Unblock request = has_error ? Unblock::kWithError : Unblock::kAsByTimeout;
+  if (client == nullptr || !client->unblock.compare_exchange_strong(state, request)) {
     return ctx.reply.integer(0);
   }
-  client->unblock_requested = has_error ? Unblock::kWithError : Unblock::kAsByTimeout;
   if (client->wake) client->wake();
   ctx.reply.integer(1);
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "core/clock.h"
@@ -43,13 +44,14 @@ void role(Context& ctx) {
 // error and returns nullopt.
 std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
   const auto timeout_ms = core::parse_int64(text);
-  constexpr int64_t kLongestMs = int64_t{1} << 52;
-  if (!timeout_ms || *timeout_ms > kLongestMs) {
+  if (!timeout_ms) {
     ctx.reply.error(protocol::kTimeoutNotAnInteger);
   } else if (*timeout_ms < 0) {
     ctx.reply.error(protocol::kNegativeTimeout);
   } else {
-    return timeout_ms;
+    // The deadline in microseconds must fit into 64 bits. No wait takes 140,000 years.
+    constexpr int64_t kLongestMs = int64_t{1} << 52;
+    return std::min(*timeout_ms, kLongestMs);
   }
   return std::nullopt;
 }

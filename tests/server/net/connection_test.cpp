@@ -197,6 +197,37 @@ TEST_F(ConnectionTest, AWaitIsEndedOnRequestOnlyWhileItWaits) {
   }
 }
 
+TEST_F(ConnectionTest, OneRequestEndsOneWait) {
+  const std::string id = std::to_string(remote_.client().id);
+  EXPECT_EQ(answer("WAIT 1 0\r\n"), "");
+  EXPECT_EQ(run({"CLIENT", "UNBLOCK", id, "ERROR"}), integer(1));
+  EXPECT_EQ(run({"CLIENT", "UNBLOCK", id, "ERROR"}), integer(0));
+  connection_->wake();
+  serve();
+  EXPECT_EQ(received(), error(kUnblocked));
+  EXPECT_EQ(answer("WAIT 1 0\r\n"), "");
+  connection_->wake();
+  serve();
+  EXPECT_EQ(received(), "") << "the next wait is not ended";
+}
+
+TEST_F(ConnectionTest, ErrorsOfWaitingCommandsAreCounted) {
+  const std::string id = std::to_string(remote_.client().id);
+  EXPECT_EQ(answer("WAIT 1 0\r\n"), "");
+  EXPECT_EQ(run({"CLIENT", "UNBLOCK", id, "ERROR"}), integer(1));
+  connection_->wake();
+  serve();
+  EXPECT_EQ(received(), error(kUnblocked));
+  EXPECT_NE(run({"INFO", "errorstats"}).find("errorstat_UNBLOCKED:count=1"), std::string::npos);
+  const std::string commands = run({"INFO", "commandstats"});
+  const std::string wait = commands.substr(commands.find("cmdstat_wait:"));
+  EXPECT_LT(wait.find("failed_calls=1"), wait.find('\n')) << wait;
+}
+
+TEST_F(ConnectionTest, ProtocolErrorsAreSilentWithoutReplies) {
+  EXPECT_EQ(answer("CLIENT REPLY OFF\r\n*x\r\n"), "(end)");
+}
+
 TEST_F(ConnectionTest, AClientThatGoesWhileItWaitsIsClosed) {
   const std::string line = "id=" + std::to_string(remote_.client().id) + " ";
   EXPECT_EQ(answer("WAIT 1 0\r\n"), "");

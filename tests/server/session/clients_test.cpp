@@ -43,6 +43,7 @@ TEST_F(ClientsTest, TheBiggestGoFirst) {
 TEST_F(ClientsTest, GrowthIsActedOnAtOnce) {
   const auto first = add(100'000);
   const auto second = add(100'000);
+  EXPECT_FALSE(clients_.keep_below(uint64_t{1} << 63)) << "maxmemory-clients 9223372036854775807";
   clients_.keep_below(300'000);
   EXPECT_EQ(clients_.evicted_count(), 0U);
   grow(*second, 250'000);

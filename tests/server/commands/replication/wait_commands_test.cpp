@@ -33,6 +33,11 @@ TEST_F(WaitCommandsTest, ALeaderAloneHasNoReplicasToNameOrWaitFor) {
   EXPECT_EQ(client_->try_answer(), "");
 }
 
+TEST_F(WaitCommandsTest, TheLongestTimeoutIsAllowed) {
+  EXPECT_EQ(run({"WAIT", "1", "9223372036854775807"}), "");
+  EXPECT_GT(client_->last_result.pending.reply->deadline_us(), clock_.monotonic_us());
+}
+
 // After a demotion, the replica offsets belong to the stream of another leader. They do not show
 // whether earlier writes were replicated, so WAIT ends with an error.
 TEST_F(WaitCommandsTest, DemotionEndsWaitWithAnError) {
