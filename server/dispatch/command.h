@@ -47,8 +47,9 @@ enum Flag : uint32_t {
   kSkipMonitor = 1U << 9,
   kSkipSlowlog = 1U << 10,
   kFast = 1U << 11,
-  kNoAuth = 1U << 12,   // clients that are not authenticated may send the command
-  kNoMulti = 1U << 14,  // the command is rejected inside MULTI
+  kNoAuth = 1U << 12,         // clients that are not authenticated may send the command
+  kClusterAsking = 1U << 13,  // the command is sent by a Redis Cluster that moves a slot
+  kNoMulti = 1U << 14,        // the command is rejected inside MULTI
   kAllowBusy = 1U << 15,
   // The command is rejected while a replica loads new data and still serves the old data.
   kNoAsyncLoading = 1U << 16,

@@ -29,6 +29,7 @@ constexpr FlagName kFlagNames[] = {
     {kStale, "stale"},
     {kSkipMonitor, "skip_monitor"},
     {kSkipSlowlog, "skip_slowlog"},
+    {kClusterAsking, "asking"},
     {kFast, "fast"},
     {kNoAuth, "no_auth"},
     {kNoAsyncLoading, "no_async_loading"},

@@ -183,6 +183,18 @@ const Command kDumpRows[] = {
      .syntax = "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
      .handler = restore,
      .journalled = Journalled::kEffects},
+    {.name = "restore-asking",
+     .arity = -4,
+     .flags = kWrite | kDenyOom | kClusterAsking,
+     .keys = one_key(kKeyOw | kKeyUpdate),
+     .categories = kKeyspace | kDangerous,
+     .group = "server",
+     .since = "3.0.0",
+     .summary = "Does the same as RESTORE; MIGRATE of a Redis Cluster sends it",
+     .complexity = "O(N) where N is the size of the payload",
+     .syntax = "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
+     .handler = restore,
+     .journalled = Journalled::kEffects},
 };
 
 }  // namespace

@@ -245,8 +245,6 @@ ABSENT = {
     "scripts and functions": """eval eval_ro evalsha evalsha_ro fcall fcall_ro function|delete
         function|dump function|load function|restore script|debug script|load""",
     "SORT": "sort sort_ro",
-    # Nodes of Redis Cluster send RESTORE-ASKING to each other.
-    "clusters of several servers": "restore-asking",
 }
 
 

@@ -42,8 +42,8 @@ DELIBERATE = {}
 # scripts.
 MISSING_GROUPS = {b"list", b"hash", b"set", b"sorted-set", b"stream", b"geo", b"hyperloglog",
                   b"scripting"}  # fmt: skip
-# Further commands that we do not support. Only nodes of Redis Cluster send RESTORE-ASKING.
-MISSING = {b"sort", b"sort_ro", b"restore-asking"}
+# Further commands that we do not support.
+MISSING = {b"sort", b"sort_ro"}
 
 
 def command_table(connection):
