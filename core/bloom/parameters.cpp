@@ -108,6 +108,7 @@ FilterParameters without_unused(FilterParameters parameters) {
   if (!layout.has_older_forms || parameters.is_scaling()) {
     parameters.idle_growth = FilterParameters::kUsualIdleGrowth;
   }
+  if (!layout.marks_estimates) parameters.item_count_is_estimated = false;
   return parameters;
 }
 
@@ -117,7 +118,7 @@ uint64_t planned_bytes(const FilterParameters& parameters) {
 }
 
 ScalingForecast forecast_scaling(const FilterParameters& parameters, uint64_t capacity_wanted,
-                                 uint64_t limit_bytes) {
+                                 const ScalingLimits& limits) {
   constexpr uint64_t kMostCapacity = std::numeric_limits<uint64_t>::max();
   ScalingForecast forecast;
   uint64_t bits_bytes = 0;
@@ -130,12 +131,16 @@ ScalingForecast forecast_scaling(const FilterParameters& parameters, uint64_t ca
       return forecast;
     }
     bits_bytes += (plan->geometry.bit_count + 7) / 8;
-    if (accounted_bytes(parameters.layout, layer_count, bits_bytes) > limit_bytes) {
+    if (accounted_bytes(parameters.layout, layer_count, bits_bytes) > limits.bytes) {
       forecast.limit = ScalingLimit::kMemory;
       return forecast;
     }
     forecast.capacity += std::min(plan->capacity, kMostCapacity - forecast.capacity);
     if (forecast.capacity >= capacity_wanted || !parameters.is_scaling()) return forecast;
+    if (layer_count >= limits.layers) {
+      forecast.limit = ScalingLimit::kLayers;
+      return forecast;
+    }
     plan = plan_next_layer(parameters, layer_count, *plan);
   }
 }

@@ -302,7 +302,7 @@ std::optional<LayerPlan> plan_next_layer(const FilterParameters& parameters, uin
 // cannot exist.
 uint64_t planned_bytes(const FilterParameters& parameters);
 
-enum class ScalingLimit : uint8_t { kNone, kMemory, kErrorRate };
+enum class ScalingLimit : uint8_t { kNone, kMemory, kErrorRate, kLayers };
 
 struct ScalingForecast {
   // Sum of the capacities of all layers that the forecast includes. If the filter may grow and
@@ -311,10 +311,15 @@ struct ScalingForecast {
   ScalingLimit limit = ScalingLimit::kNone;
 };
 
+struct ScalingLimits {
+  uint64_t bytes = std::numeric_limits<uint64_t>::max();  // as counted by accounted_bytes()
+  uint64_t layers = std::numeric_limits<uint64_t>::max();
+};
+
 // Computes, without allocation, the layers of a filter until its capacity reaches `capacity_wanted`
-// or a limit is reached. Bytes are counted as by accounted_bytes().
+// or a limit is reached.
 ScalingForecast forecast_scaling(const FilterParameters& parameters, uint64_t capacity_wanted,
-                                 uint64_t limit_bytes);
+                                 const ScalingLimits& limits);
 
 // accounted_bytes() returns the accounted memory of a filter of `layer_count` layers with
 // `bits_bytes` of arrays in total. For foreign layouts it uses the formulas of their modules, which

@@ -37,7 +37,7 @@ void report(const BuildOptions& options, const FilterFileFigures& figures, doubl
       "{}: key {}, layout {}, items {} of {} read, capacity {}, layers {}, filter bytes {}, file "
       "bytes {}\n{:.2f} s, {:.2f} million items a second and core, cores {}, processor time {:.2f} "
       "s\n",
-      options.path, options.key, layout_name(options.parameters.layout), figures.item_count,
+      options.path, options.key, layout_name(figures.layout), figures.item_count,
       figures.record_count, figures.capacity, figures.layer_count, figures.filter_bytes,
       figures.file_bytes, seconds, double(figures.record_count) / 1e6 / seconds / cores, cores,
       double(std::clock()) / CLOCKS_PER_SEC);
@@ -67,6 +67,7 @@ core::Result<int> build(const BuildOptions& options) {
   request.key = options.key;
   request.parameters = options.parameters;
   request.counts_items = options.counts_items;
+  request.native_version = options.native_version;
   request.format = options.format;
   request.server_version = kCompatibleRedisVersion;
   request.created_at_s = clock.wall_ms() / 1000;

@@ -103,10 +103,6 @@ core::Result<BuildOptions> parse_build_options(std::span<const std::string> argu
     if (auto taken = option->take(arguments[i + 1], options); !taken) return taken.error();
     has_error_rate = has_error_rate || name == "--error";
   }
-  core::bloom::FilterParameters& parameters = options.parameters;
-  if (parameters.layout == core::bloom::kDefaultLayout) {
-    parameters.layout = core::bloom::native_layout(options.native_version, parameters);
-  }
   if (!has_error_rate) {
     return core::Error{fmt::format("--build-filter needs --error\n{}", build_usage())};
   }

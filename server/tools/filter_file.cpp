@@ -139,6 +139,9 @@ class FilterFileBuilder {
   }
 
   core::Result<> fill(ByteSource& source) {
+    if (parameters_.layout == core::bloom::kDefaultLayout) {
+      parameters_.layout = core::bloom::native_layout(request_.native_version, parameters_);
+    }
     auto created = BulkFilter::create(parameters_, means_.budget, means_.team);
     if (!created) return created.error();
     filter_ = std::move(*created);
@@ -160,6 +163,7 @@ class FilterFileBuilder {
 
   core::Result<> save() {
     auto filter = filter_->finish();
+    figures_.layout = filter->layout();
     figures_.item_count = filter->item_count();
     figures_.capacity = filter->capacity();
     figures_.layer_count = filter->layer_count();

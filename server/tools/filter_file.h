@@ -42,6 +42,8 @@ struct FilterFileRequest {
   // capacity.
   core::bloom::FilterParameters parameters;
   bool counts_items = false;
+  // The version of the native layout, which also depends on the capacity. Ignored for the others.
+  int native_version = core::bloom::kNativeVersionMin;
   RecordFormat format = RecordFormat::kLines;
   size_t block_bytes = RecordOptions{}.block_bytes;
   size_t record_bytes_max = kRecordBytesMax;
@@ -55,6 +57,7 @@ struct FilterFileRequest {
 };
 
 struct FilterFileFigures {
+  core::bloom::LayoutId layout = core::bloom::kDefaultLayout;
   uint64_t record_count = 0;
   uint64_t item_count = 0;
   uint64_t capacity = 0;

@@ -85,6 +85,7 @@ void load_header(Context& ctx) {
     const bool fits = filter.error().code != core::ErrorCode::kOutOfMemory;
     return ctx.reply.error(fits ? kBadData : budget.refusal());
   }
+  if (!budget.admits(**filter)) return ctx.reply.error(kFilterTooLarge);
   create_loaded(ctx, std::move(*filter), kBadData, [&](const KeyRef& key, auto& loaded) {
     // A replicated BF.RESERVE arrives as the header of an empty filter. So the header of an empty
     // filter publishes the keyspace event of BF.RESERVE.
@@ -158,6 +159,7 @@ void load(Context& ctx) {
     return ctx.reply.error(budget.refusal());
   }
   if (!filter) return ctx.reply.error(filter.error().message);
+  if (!budget.admits(**filter)) return ctx.reply.error(kFilterTooLarge);
   create_loaded(ctx, std::move(*filter), kBusyKey,
                 [&ctx](const KeyRef& key, const auto&) { ctx.commit(key, KeyEvent::kBloomLoad); });
 }

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/bloom/window.h"
 #include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
 
 namespace server {
 
 using core::bloom::accounted_bytes;
+using core::bloom::FilterParameters;
 
 FilterBudget::FilterBudget(const Context& ctx, const core::bloom::ScalableFilter& filter)
     : admission_(ctx.admission()), filter_(filter) {}
@@ -19,7 +21,15 @@ uint64_t FilterBudget::left_of_limit_bytes() const {
   const core::bloom::LayoutId layout = filter_.layout();
   const size_t layer_count = filter_.layer_count();
   const uint64_t bits_bytes = filter_.size_bytes() - accounted_bytes(layout, layer_count, 0);
-  const uint64_t grown_bytes = accounted_bytes(layout, layer_count + 1, bits_bytes);
+  uint64_t grown_bytes = accounted_bytes(layout, layer_count + 1, bits_bytes);
+  if (const core::bloom::Window* const window = filter_.window()) {
+    // Generations that are still to come have their part of the limit, because a rotation does not
+    // check it.
+    const FilterParameters parameters = filter_.parameters();
+    const uint64_t generations = core::bloom::live_generations(parameters);
+    const uint64_t begun = std::min<uint64_t>(generations, window->generations().size());
+    grown_bytes += (generations - begun) * planned_bytes(parameters);
+  }
   return limit_bytes > grown_bytes ? limit_bytes - grown_bytes : 0;
 }
 
@@ -68,8 +78,10 @@ core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
   const uint64_t layer_count = live_generations(parameters);
   const bool is_possible = layer_bytes <= kMost / layer_count / 2;
-  if (is_possible &&
-      accounted_bytes(parameters.layout, layer_count, layer_count * layer_bytes) > limit_bytes) {
+  const uint64_t array_bytes = layer_count * layer_bytes;
+  if (is_possible && accounted_bytes(parameters.layout, layer_count, array_bytes) +
+                             core::bloom::window_bytes(parameters) >
+                         limit_bytes) {
     return core::Error{std::string(kFilterTooLarge)};
   }
   return core::bloom::ScalableFilter::create(parameters, admission.memory(), window_start_ms);

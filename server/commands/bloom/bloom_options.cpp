@@ -331,17 +331,32 @@ core::Result<> check_scale_to(const Admission& admission, const FilterParameters
   if (!parameters.is_scaling()) {
     return core::Error{"ERR cannot use NONSCALING and VALIDATESCALETO options together"};
   }
-  const uint64_t limit_bytes =
-      std::min(admission.obtainable_memory_bytes(), admission.filter_bytes_max());
-  switch (core::bloom::forecast_scaling(parameters, capacity_wanted, limit_bytes).limit) {
+  const core::bloom::ScalingLimits limits{
+      .bytes = std::min(admission.obtainable_memory_bytes(), admission.filter_bytes_max()),
+      .layers = admission.filter_layers_max()};
+  switch (core::bloom::forecast_scaling(parameters, capacity_wanted, limits).limit) {
     case ScalingLimit::kMemory:
       return core::Error{"ERR provided VALIDATESCALETO causes bloom object to exceed memory limit"};
     case ScalingLimit::kErrorRate:
       return core::Error{"ERR provided VALIDATESCALETO causes false positive to degrade to 0"};
+    case ScalingLimit::kLayers:
+      return core::Error{
+          "ERR provided VALIDATESCALETO causes bloom object to exceed the maximum number of "
+          "filters (bf.bloom_max_filters)"};
     case ScalingLimit::kNone:
       break;
   }
   return {};
+}
+
+// A window of items rotates when its newest generation has its number of items. A generation that
+// cannot grow must have room for them, or the window would reject new items forever.
+core::Result<> check_generations(const FilterParameters& parameters) {
+  const core::bloom::WindowSettings& window = parameters.window;
+  if (!window.counts_items() || parameters.is_scaling()) return {};
+  const uint64_t generation_items = (window.length + window.generations - 1) / window.generations;
+  if (core::bloom::generation_parameters(parameters).capacity >= generation_items) return {};
+  return core::Error{"ERR a NONSCALING window of items needs at least its length as the capacity"};
 }
 
 // Returns the filter's parameters: the command's options, completed from the configuration. Errors:
@@ -361,6 +376,9 @@ core::Result<FilterParameters> settle(const Config& config, CommandOrigin origin
   }
   const auto fits = check_deletable(settings, layout);
   if (!fits) return fits.error();
+  if (origin == CommandOrigin::kClient) {
+    if (auto checked = check_generations(parameters); !checked) return checked.error();
+  }
   return parameters;
 }
 

@@ -43,6 +43,7 @@ core::Result<> restore_filter(const Admission& admission, persistence::StreamRea
     const bool fits = filter.error().code != core::ErrorCode::kOutOfMemory;
     return core::Error{std::string(fits ? kBadFormat : budget.refusal())};
   }
+  if (!budget.admits(**filter)) return core::Error{std::string(kFilterTooLarge)};
   entry.set_filter(std::move(*filter));
   return {};
 }

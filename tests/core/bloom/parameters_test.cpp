@@ -94,7 +94,7 @@ TEST(ForecastScalingTest, EqualsWhatValkeyBloomReports) {
   constexpr uint64_t kEverything = std::numeric_limits<int64_t>::max();
   const auto forecast = [&](uint64_t capacity, double rate, uint32_t expansion) {
     return forecast_scaling(filters::parameters(ValkeyBloomLayout::kId, capacity, rate, expansion),
-                            kEverything, kLimitBytes);
+                            kEverything, {.bytes = kLimitBytes});
   };
   EXPECT_EQ(forecast(100, 0.01, 2).capacity, 26214300U);
   EXPECT_EQ(forecast(10000, 0.001, 2).capacity, 20470000U);
@@ -106,9 +106,18 @@ TEST(ForecastScalingTest, EqualsWhatValkeyBloomReports) {
 
 TEST(ForecastScalingTest, ReachableCapacityHasNoLimit) {
   for (const auto layout : filters::kLayouts) {
-    const auto forecast = forecast_scaling(filters::parameters(layout, 100, 0.01), 1000, 1 << 20);
+    const auto forecast =
+        forecast_scaling(filters::parameters(layout, 100, 0.01), 1000, {.bytes = 1 << 20});
     EXPECT_EQ(forecast.limit, ScalingLimit::kNone);
     EXPECT_EQ(forecast.capacity, 1500U);
+  }
+}
+
+TEST(ForecastScalingTest, LayersAreLimited) {
+  for (const auto layout : filters::kLayouts) {
+    const auto parameters = filters::parameters(layout, 100, 0.01);
+    EXPECT_EQ(forecast_scaling(parameters, 700, {.layers = 3}).limit, ScalingLimit::kNone);
+    EXPECT_EQ(forecast_scaling(parameters, 701, {.layers = 3}).limit, ScalingLimit::kLayers);
   }
 }
 
@@ -117,7 +126,7 @@ TEST(ForecastScalingTest, ForecastEndsForEveryExpansionAndLimit) {
   for (const auto layout : filters::kLayouts) {
     for (const uint32_t expansion : {1U, 2U, 32768U, 4294967295U}) {
       const auto forecast =
-          forecast_scaling(filters::parameters(layout, 7, 0.01, expansion), kNoMaximum, kNoMaximum);
+          forecast_scaling(filters::parameters(layout, 7, 0.01, expansion), kNoMaximum, {});
       EXPECT_NE(forecast.limit, ScalingLimit::kNone);
     }
   }

@@ -22,20 +22,20 @@ TEST(BuildOptions, OmittedOptionsHaveDefaults) {
   EXPECT_EQ(options->path, "out.rdb");
   EXPECT_EQ(options->key, "filter");
   EXPECT_EQ(options->parameters.error_rate, 0.001);
-  EXPECT_EQ(options->parameters.layout, core::bloom::kLaneLayout);
+  EXPECT_EQ(options->native_version, 2);
   EXPECT_EQ(options->parameters.expansion, 2U);
   EXPECT_TRUE(options->counts_items);
   EXPECT_EQ(options->format, RecordFormat::kLines);
 }
 
 TEST(BuildOptions, NativeHasTwoVersions) {
-  const auto layout_of = [](const char* version) {
+  const auto version_of = [](const char* version) {
     const auto options = parse_build({"f", "--native-version", version, "--error", "0.01"});
-    return options ? std::optional(options->parameters.layout) : std::nullopt;
+    return options ? std::optional(options->native_version) : std::nullopt;
   };
-  EXPECT_EQ(layout_of("1"), core::bloom::kDefaultLayout);
-  EXPECT_EQ(layout_of("2"), core::bloom::kLaneLayout);
-  for (const char* const bad : {"0", "3", "x", ""}) EXPECT_EQ(layout_of(bad), std::nullopt) << bad;
+  EXPECT_EQ(version_of("1"), 1);
+  EXPECT_EQ(version_of("2"), 2);
+  for (const char* const bad : {"0", "3", "x", ""}) EXPECT_EQ(version_of(bad), std::nullopt) << bad;
 }
 
 TEST(BuildOptions, AllOptionsInAnyOrder) {

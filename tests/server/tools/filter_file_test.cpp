@@ -80,6 +80,25 @@ FilterFileRequest request_for(core::bloom::LayoutId layout, uint64_t capacity) {
   return request;
 }
 
+// As with BF.RESERVE, the native layout of so low an error rate depends on the capacity.
+TEST(FilterFileVersionTest, FollowsFromTheCapacity) {
+  VirtualDisk disk;
+  disk.add_directory("/data");
+  core::ThreadTeam team(3);
+  const auto layout_of = [&](uint64_t capacity, double error_rate) {
+    FilterFileRequest request = request_for(core::bloom::kDefaultLayout, capacity);
+    request.parameters.error_rate = error_rate;
+    request.native_version = 2;
+    TextStream items(lines_of(some_items(1000)), true);
+    return build_filter_file({disk, kUnlimitedBuild, team}, items, request)->layout;
+  };
+  for (const uint64_t capacity : {0U, 1000U}) {
+    EXPECT_EQ(layout_of(capacity, 1e-7), core::bloom::kDefaultLayout) << capacity;
+    EXPECT_EQ(layout_of(capacity, 1e-6), core::bloom::kLaneLayout) << capacity;
+  }
+  EXPECT_EQ(layout_of(100, 1e-7), core::bloom::kLaneLayout);
+}
+
 class FilterFileTest : public testing::TestWithParam<core::bloom::LayoutId> {
  protected:
   FilterFileTest() { disk_.add_directory("/data"); }

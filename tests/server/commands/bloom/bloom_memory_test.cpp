@@ -50,6 +50,37 @@ TEST_F(BloomMemoryTest, TheLimitIsOnTheWholeFilter) {
   EXPECT_LE(size("f"), 10'000);
 }
 
+TEST_F(BloomMemoryTest, TheLimitIsOnLoadedFiltersToo) {
+  ASSERT_EQ(run({"BF.RESERVE", "f", "0.01", "100", "LAYOUT", "redisbloom"}), kOk);
+  const std::string size_bytes = std::to_string(size("f") - 1);
+  const std::string dumped = run({"DUMP", "f"});
+  const size_t begin = dumped.find('\n') + 1;
+  const std::string payload = dumped.substr(begin, dumped.size() - begin - 2);
+  limit_filters(size_bytes);
+  EXPECT_EQ(run({"RESTORE", "g", "0", payload}), kTooLarge);
+  limit_filters(std::to_string(size("f")));
+  EXPECT_EQ(run({"RESTORE", "g", "0", payload}), kOk);
+}
+
+// Later generations have their part of the limit, whatever the first ones take.
+TEST_F(BloomMemoryTest, TheLimitIsOnWholeWindows) {
+  limit_filters("6000");
+  ASSERT_EQ(run({"BF.RESERVE", "w", "0.01", "1000", "WINDOW", "1300", "ITEMS"}), kOk);
+  for (int i = 0; i < 20'000; ++i) {
+    run({"BF.ADD", "w", std::to_string(i)});
+    ASSERT_LE(size("w"), 6000) << i;
+  }
+}
+
+TEST_F(BloomMemoryTest, ScalingIsValidatedAgainstTheLimitOnLayers) {
+  ASSERT_EQ(run({"CONFIG", "SET", "bf.bloom_max_filters", "3"}), kOk);
+  const auto reserve = [&](const char* capacity) {
+    return run({"BF.RESERVE", "v", "0.01", "10", "VALIDATESCALETO", capacity});
+  };
+  EXPECT_THAT(reserve("71"), StartsWith("-ERR provided VALIDATESCALETO causes"));
+  EXPECT_EQ(reserve("70"), kOk);
+}
+
 TEST_F(BloomMemoryTest, ARefusedGrowthLosesNothing) {
   limit_filters("10000");
   run({"BF.RESERVE", "f", "0.01", "1000"});

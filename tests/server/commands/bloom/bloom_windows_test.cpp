@@ -211,6 +211,21 @@ TEST_F(BloomWindows, OfItemsRefusesWhatNeedsMemory) {
   EXPECT_EQ(run({"BF.ADD", "w", "c"}), integer(1));
 }
 
+// Such a window would reject new items forever.
+TEST_F(BloomWindows, OfItemsHaveRoomForThemOrGrow) {
+  const auto reserve = [&](const char* capacity) {
+    return run({"BF.RESERVE", "w", "0.01", capacity, "NONSCALING", "WINDOW", "1000", "ITEMS"});
+  };
+  EXPECT_THAT(reserve("996"), is_error("ERR", "capacity"));
+  ASSERT_EQ(reserve("1000"), kOk);
+  for (int i = 0; i < 5000; ++i) {
+    ASSERT_NE(run({"BF.ADD", "w", std::to_string(i)}).front(), '-') << i;
+  }
+  EXPECT_FALSE(has("0"));
+  EXPECT_EQ(run({"BF.RESERVE", "s", "0.01", "1", "WINDOW", "1000", "ITEMS"}), kOk);
+  EXPECT_EQ(run({"BF.RESERVE", "t", "0.01", "1", "NONSCALING", "WINDOW", "1000"}), kOk);
+}
+
 // The limits of one filter are for growth: the window's size was checked when it was made.
 TEST_F(BloomWindows, RotateBeyondTheLimitOnLayers) {
   ASSERT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "4", "ITEMS", "GENERATIONS", "2"}),
