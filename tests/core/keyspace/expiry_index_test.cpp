@@ -130,11 +130,11 @@ TEST(ExpiryIndex, RecordsOfDeletedKeysAreBounded) {
 
 TEST(ExpiryIndex, PurgePublishesTheNextDeadline) {
   ExpiryIndex index;
-  const auto nobody = [](uint64_t) { return std::nullopt; };
+  const auto no_expiry = [](uint64_t) { return std::nullopt; };
   constexpr size_t kRecords = 2 * ExpiryIndex::kSparesMax;
   for (size_t i = 0; i < kRecords; ++i) index.add(static_cast<int64_t>(i), i);
   for (size_t i = 0; i < kRecords; ++i) {
-    index.purge(0, nobody);
+    index.purge(0, no_expiry);
     ASSERT_EQ(index.take_due(index.next_ms()), std::nullopt);
   }
   while (index.next_ms() != ExpiryIndex::kNever) {
