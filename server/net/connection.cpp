@@ -502,8 +502,10 @@ void Connection::poll() {
     return await_reply();
   }
   const protocol::OutputBuffer& replies = thread_.gate.replies();
-  services_.statistics.count_if_error(counters_.commands[pending_.command_index],
-                                      {replies.data() + reply_begin, replies.size() - reply_begin});
+  if (!replies.has_overflowed()) {
+    services_.statistics.count_if_error(counters_.commands[pending_.command_index],
+                                        replies.view().substr(reply_begin));
+  }
   if (awaited.has_written()) thread_.gate.record_write(reply_begin);
   if (pending_.is_silent) thread_.gate.drop_fresh();
   timer_.cancel();
