@@ -87,6 +87,23 @@ class MigrateTest(ServerTest):
         self.assertIn(target.call("PTTL", "k"), range(500_000, 600_001))
         self.assertEqual(self.migrate(port, "k"), b"NOKEY")
 
+    def test_a_redis_cluster_moves_keys_here(self):
+        """A node of Redis Cluster sends RESTORE-ASKING."""
+        port, target = self.start_target()
+        node = self.start_redis("--cluster-enabled", "yes")
+        node.expect_log("Cluster state changed: ok")
+        with node.connect() as connection:
+            connection.call("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+            wait_until(
+                lambda: b"cluster_state:ok" in connection.call("CLUSTER", "INFO"),
+                what="redis-server's cluster",
+            )
+            connection.call("SET", "k", "v", "PX", "600000")
+            self.assertEqual(connection.call("MIGRATE", HOST, port, "k", 0, 10_000), b"OK")
+            self.assertEqual(connection.call("EXISTS", "k"), 0)
+        self.assertEqual(target.call("GET", "k"), b"v")
+        self.assertIn(target.call("PTTL", "k"), range(500_000, 600_001))
+
     def test_deletion_is_in_the_append_log(self):
         port, _ = self.start_target()
         self.call("SET", "moved", "v")
