@@ -19,6 +19,7 @@
 #include "server/tools/build_options.h"
 #include "server/tools/filter_file.h"
 #include "server/tools/signal_cleanup.h"
+#include "server/tools/temporary_output.h"
 
 namespace server {
 namespace {
@@ -71,7 +72,7 @@ core::Result<int> build(const BuildOptions& options) {
   request.format = options.format;
   request.server_version = kCompatibleRedisVersion;
   request.created_at_s = clock.wall_ms() / 1000;
-  request.process_id = ::getpid();
+  request.file_number = random_file_number();
   request.on_progress = [&line](const BuildProgress& progress) { show_progress(line, progress); };
   const std::string temporary = temporary_filter_file(request);
   const SignalCleanup cleanup(temporary);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 #include "server/base/log/progress_line.h"
 #include "server/base/process/compatibility.h"
 #include "server/tools/signal_cleanup.h"
+#include "server/tools/temporary_output.h"
 
 namespace server {
 namespace {
@@ -69,8 +69,7 @@ core::Result<ExportRequest> parse_export_options(std::span<const std::string> ar
   ExportRequest request;
   request.source = arguments[1];
   request.place.path = arguments[2];
-  request.place.temporary = fmt::format("{}/{}", persistence::directory_of(arguments[2]),
-                                        persistence::temporary_snapshot_name(::getpid()));
+  request.place.temporary = temporary_output(arguments[2], random_file_number(), "rdb");
   for (size_t i = 3; i < arguments.size(); ++i) {
     if (arguments[i] == "--overwrite") {
       request.may_replace = true;

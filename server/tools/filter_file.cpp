@@ -12,6 +12,7 @@
 #include "core/bloom/bulk_filter.h"
 #include "core/keyspace/keyspace.h"
 #include "persistence/rdb/rdb_writer.h"
+#include "server/tools/temporary_output.h"
 
 namespace server {
 namespace {
@@ -67,7 +68,8 @@ class FilterFileBuilder {
     std::unique_ptr<Spool> spool;
     if (request_.counts_items) {
       if (!items_.can_rewind()) {
-        auto created = Spool::create(means_.files, temporary("items"));
+        auto created = Spool::create(
+            means_.files, temporary_output(request_.path, request_.file_number, "items"));
         if (!created) return created.error();
         spool = std::move(*created);
       }
@@ -81,11 +83,6 @@ class FilterFileBuilder {
   }
 
  private:
-  std::string temporary(std::string_view suffix) const {
-    return fmt::format("{}/temp-{}.{}", persistence::directory_of(request_.path),
-                       request_.process_id, suffix);
-  }
-
   // Checks the output directory before any item is read. Otherwise a missing directory would be
   // reported only after all items were read.
   core::Result<> check_target() {
@@ -203,8 +200,7 @@ core::Result<FilterFileFigures> build_filter_file(const BuildMeans& means, ItemS
 }
 
 std::string temporary_filter_file(const FilterFileRequest& request) {
-  return fmt::format("{}/{}", persistence::directory_of(request.path),
-                     persistence::temporary_snapshot_name(request.process_id));
+  return temporary_output(request.path, request.file_number, "rdb");
 }
 
 }  // namespace server

@@ -50,9 +50,9 @@ struct FilterFileRequest {
   // The Redis version that is written to the snapshot's AUX field redis-ver.
   std::string server_version;
   int64_t created_at_s = 0;
-  // The process id, which makes the names of the temporary files unique. The files lie in the
+  // A random number, which makes the names of the temporary files unique. The files lie in the
   // output's directory.
-  int64_t process_id = 0;
+  uint64_t file_number = 0;
   std::function<void(const BuildProgress&)> on_progress;
 };
 

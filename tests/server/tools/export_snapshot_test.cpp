@@ -57,7 +57,9 @@ TEST(ExportOptions, TwoPathsAndAKnownTarget) {
   ASSERT_TRUE(request);
   EXPECT_EQ(request->source, "a.rdb");
   EXPECT_EQ(request->place.path, "sub/b.rdb");
-  EXPECT_TRUE(request->place.temporary.starts_with("sub/temp-"));
+  // A server's temporary files begin with `temp-`.
+  EXPECT_TRUE(request->place.temporary.starts_with("sub/bloomery-"));
+  EXPECT_NE(request->place.temporary, parse_export_options(arguments)->place.temporary);
   EXPECT_EQ(request->target, ExportTarget::kRedisBloom);
   EXPECT_TRUE(request->may_replace);
   EXPECT_TRUE(refusal({}).starts_with("--export-rdb takes two paths\nUsage: "));

@@ -76,7 +76,7 @@ FilterFileRequest request_for(core::bloom::LayoutId layout, uint64_t capacity) {
   request.counts_items = capacity == 0;
   request.block_bytes = 20000;
   request.server_version = "7.4.0";
-  request.process_id = 17;
+  request.file_number = 17;
   return request;
 }
 

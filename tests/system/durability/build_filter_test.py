@@ -21,7 +21,7 @@ from harness import DEADLINE_S, SERVER, ServerTest, wait_until
 from harness.disks import Tmpfs, why_no_mounts
 
 LAYOUTS = ("native", "native-2", "redisbloom", "valkey-bloom", "fingerprints", "regions")
-SPOOL = re.compile(r"temp-.* \(deleted\)$")
+SPOOL = re.compile(r"bloomery-.*\.items\.tmp \(deleted\)$")
 
 
 class Builder:
