@@ -101,7 +101,9 @@ class Checker {
     for (const AofFile& file : files) {
       const auto checked = check_file(directory_of(path) + "/" + file.name);
       // If one file cannot be read, the other files are still checked.
-      if (!checked) fail(checked.error());
+      if (checked) continue;
+      fail(checked.error());
+      has_unread_file_ = true;
     }
     return {};
   }
@@ -128,7 +130,8 @@ class Checker {
   core::Result<> validate_torn_tails() {
     for (size_t i = 0; i < scans_.size(); ++i) {
       if (scans_[i].condition == Condition::kWhole) continue;
-      if (!may_be_cut(scans_, i)) {
+      // A file that could not be read may continue the log behind this one.
+      if (has_unread_file_ || !may_be_cut(scans_, i)) {
         report_.is_sound = false;
       } else if (auto mended = mend(paths_[i], scans_[i]); !mended) {
         return mended;
@@ -208,6 +211,7 @@ class Checker {
   const bool fix_;
   const std::optional<uint64_t> keeps_until_s_;
   bool has_cut_ = false;
+  bool has_unread_file_ = false;
   AofCheckReport report_{.text = {}, .is_sound = true};
   // Paths of the files that could be read, in the order of loading.
   std::vector<std::string> paths_;

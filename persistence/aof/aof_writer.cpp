@@ -59,7 +59,7 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
   has_lost_sync_ = begin == Begin::kAfresh;
   const std::scoped_lock lock(mutex_);
   current_ = std::move(opened);
-  lines_->set_written_position("");
+  lines_->begin_file();
   older_bytes_ = files_bytes - current_.size_bytes();
   base_size_bytes_ = files_bytes;
   journal_.restate_database();
@@ -234,7 +234,7 @@ core::Result<> AofWriter::rotate() {
   journal_.restate_database();
   older_bytes_ += current_.size_bytes();
   current_ = std::move(*next_);
-  lines_->set_written_position("");
+  lines_->begin_file();
   next_.reset();
   return {};
 }

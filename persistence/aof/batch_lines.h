@@ -46,6 +46,11 @@ class BatchLines {
   // Returns the last line in the file that states a replication position, or an empty string.
   const std::string& written_position() const { return written_position_; }
   void set_written_position(std::string line) { written_position_ = std::move(line); }
+  // Must be called when a new file begins: it has neither a position nor a time yet.
+  void begin_file() {
+    written_position_.clear();
+    timestamp_s_ = 0;
+  }
 
  private:
   const core::Clock& clock_;

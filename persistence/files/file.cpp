@@ -64,9 +64,17 @@ core::Result<std::string> read_whole_file(const NamedFile& file, size_t limit_by
 }
 
 core::Result<> write_file_atomically(const std::string& path, std::string_view bytes) {
-  const std::string temporary = temporary_name(path);
-  core::Descriptor file(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerOnly));
+  // A killed process leaves its file. In a container, the next process has the same id, and so the
+  // same first names.
+  constexpr int kNamesMax = 100;
+  std::string temporary;
+  core::Descriptor file;
+  for (int i = 0; i < kNamesMax && !file.is_open(); ++i) {
+    temporary = temporary_name(path);
+    file = core::Descriptor(::open(
+        temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerOnly));
+    if (!file.is_open() && errno != EEXIST) break;
+  }
   if (!file.is_open()) return io_failure("create", temporary, errno);
   if (auto filled = fill_temporary(file, path, bytes); !filled) {
     ::unlink(temporary.c_str());

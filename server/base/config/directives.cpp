@@ -5,10 +5,12 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "core/printable.h"
 #include "persistence/files/file.h"
 #include "server/base/config/option_table.h"
 #include "server/base/config/words.h"
@@ -64,16 +66,27 @@ std::string path_in(const std::string& folder, const std::string& path) {
   return folder + '/' + path;
 }
 
-// A pattern may match no file, but a name without wildcards must exist.
-std::vector<std::string> expand_pattern(const std::string& pattern, const std::string& folder) {
-  if (pattern.find_first_of("*?[") == std::string::npos) return {path_in(folder, pattern)};
+// Lets glob() go on only if a directory of the pattern does not exist.
+int stop_glob(const char* /*path*/, int error) {
+  return error == ENOENT || error == ENOTDIR ? 0 : 1;
+}
+
+// A pattern may match no file, but a name without wildcards must exist. Errors: a directory cannot
+// be read. Its files may hold passwords, so it must not count as empty.
+core::Result<std::vector<std::string>> expand_pattern(const std::string& pattern,
+                                                      const std::string& folder) {
+  if (pattern.find_first_of("*?[") == std::string::npos) {
+    return std::vector{path_in(folder, pattern)};
+  }
   const std::string whole = path_in(escape_wildcards(folder), pattern);
   glob_t matches{};
   std::vector<std::string> paths;
-  if (::glob(whole.c_str(), 0, nullptr, &matches) == 0) {
-    paths.assign(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
-  }
+  const int outcome = ::glob(whole.c_str(), 0, stop_glob, &matches);
+  if (outcome == 0) paths.assign(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
   ::globfree(&matches);
+  if (outcome != 0 && outcome != GLOB_NOMATCH) {
+    return core::Error{fmt::format("can't read a directory of '{}'", core::printable(whole))};
+  }
   return paths;
 }
 
@@ -139,7 +152,9 @@ class FileReader {
   }
 
   core::Result<> include(const Directive& directive) {
-    for (const std::string& path : expand_pattern(directive.words[1], folder_)) {
+    const auto paths = expand_pattern(directive.words[1], folder_);
+    if (!paths) return fatal_config_error(directive, paths.error().message);
+    for (const std::string& path : *paths) {
       const auto canonical = canonical_path(path);
       if (std::find(open_paths_.begin(), open_paths_.end(), canonical) != open_paths_.end()) {
         return fatal_config_error(directive, fmt::format("'{}' includes itself", path));

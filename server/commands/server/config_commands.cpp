@@ -7,6 +7,7 @@
 
 #include "core/keyspace/expiry_index.h"
 #include "server/base/config/option_table.h"
+#include "server/base/log/log.h"
 #include "server/base/metrics/gauges.h"
 #include "server/commands/families.h"
 #include "server/commands/server/debug_commands.h"
@@ -81,6 +82,9 @@ void config_set(Context& ctx) {
   const auto old = ctx.services.config.get(names);
   const auto set = ctx.services.config.set(pairs, origin_of(ctx.session));
   if (!set) return ctx.reply.error(set.error().message);
+  for (const std::string& warning : ctx.services.config.take_warnings()) {
+    log_warning("{}", warning);
+  }
   if (auto followed = follow_append_only(ctx, old); !followed) {
     return ctx.reply.error(
         config_set_error("appendonly", "Unable to turn on AOF. Check server logs."));

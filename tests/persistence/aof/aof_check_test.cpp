@@ -94,6 +94,16 @@ TEST_F(AofCheckTest, TornTailOfAnEarlierFileIsNotFixed) {
   EXPECT_EQ(disk_.content("d/a.1.incr.aof"), file_.bytes() + "*3");
 }
 
+// The missing file may continue the log, so the torn file may not be the last one.
+TEST_F(AofCheckTest, TornTailBeforeAMissingFileIsNotFixed) {
+  disk_.put("d/a.1.incr.aof", file_.bytes() + "*3");
+  ASSERT_TRUE(disk_.remove("d/a.2.incr.aof"));
+  const auto report = check("d/a.manifest", true);
+  EXPECT_FALSE(report.is_sound);
+  EXPECT_THAT(report.text, HasSubstr("can't open 'd/a.2.incr.aof'"));
+  EXPECT_EQ(disk_.content("d/a.1.incr.aof"), file_.bytes() + "*3");
+}
+
 TEST_F(AofCheckTest, TornTailBeforeAnEmptyFileIsFixed) {
   // The power failed during a rewrite. The rewrite had created a.2.incr.aof, but the server still
   // wrote its commands to a.1.incr.aof.

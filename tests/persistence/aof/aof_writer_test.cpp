@@ -362,6 +362,15 @@ TEST_F(AofWriterTest, TimestampPrecedesFirstBatchOfASecond) {
   EXPECT_EQ(values(1), (Values{"a", "b", "c"}));
 }
 
+TEST_F(AofWriterTest, EachFileHasATimestamp) {
+  open();
+  writer_->lines().set_timestamps(true);
+  append("a");
+  ASSERT_TRUE(rewrite());
+  append("c");
+  EXPECT_EQ(aof_files::read(bytes(2)).scan.last_timestamp_s, 1'700'000'000);
+}
+
 TEST_F(AofWriterTest, PositionLineBelongsToTheLastCommand) {
   int64_t offset = 100;
   writer_->lines().set_position_source([&](uint64_t journal_end) {

@@ -159,6 +159,14 @@ TEST_F(ConfigTest, IncludeOfAMissingFileIsFatalWithItsPlace) {
                                       "can't open '/nonexistent': No such file or directory\n"));
 }
 
+// Its files may hold passwords.
+TEST_F(ConfigTest, IncludeOfAnUnreadableDirectoryIsFatal) {
+  std::filesystem::create_symlink("loop", directory_ + "/loop");
+  EXPECT_THAT(load({write("a.conf", "include " + directory_ + "/loop/*.conf\n")}),
+              HasSubstr("can't read a directory of '" + directory_ + "/loop/*.conf'"));
+  EXPECT_EQ(load({write("a.conf", "include " + directory_ + "/missing/*.conf\n")}), "");
+}
+
 TEST_F(ConfigTest, ErrorInAnIncludedFileNamesThatFile) {
   const auto part = write("part.inc", "\nfoo bar\n");
   EXPECT_THAT(load({write("a.conf", "include " + part + "\n")}),

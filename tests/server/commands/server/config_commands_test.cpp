@@ -45,6 +45,11 @@ TEST_F(ConfigRepliesTest, SetTakesSeveralOptions) {
   EXPECT_EQ(get("hz"), bulk("50"));
 }
 
+TEST_F(ConfigRepliesTest, SetKeepsNoWarnings) {
+  EXPECT_EQ(run({"CONFIG", "SET", "activedefrag", "yes"}), kOk);
+  EXPECT_TRUE(config_.take_warnings().empty());
+}
+
 TEST_F(ConfigRepliesTest, SetChangesAllOptionsOrNone) {
   EXPECT_THAT(run({"CONFIG", "SET", "timeout", "7", "hz", "many"}),
               StartsWith("-" + config_set_error("hz", "")));
