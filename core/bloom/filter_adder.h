@@ -113,7 +113,8 @@ class ScalableFilter::Adder {
   }
 
   // Starts the next generation of a window that counts items. Returns false if memory is short. The
-  // limits of one filter do not count, because creating the window has checked all generations.
+  // limits of one filter do not count, because creating or loading the window has checked all
+  // generations.
   bool rotate_by_items() {
     const Window& window = *filter_.window();
     const uint64_t next = window.newest().ordinal + 1;

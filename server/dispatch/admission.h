@@ -49,6 +49,8 @@ class Admission {
   Admission(const Config& config, const MemoryMonitor& memory, CommandOrigin origin)
       : config_(config), memory_(memory), is_judged_(origin == CommandOrigin::kClient) {}
 
+  // Returns whether the limits apply: whether the command is a client's.
+  bool has_limits() const { return is_judged_; }
   // Returns the size limit of strings that are created or sent: proto-max-bulk-len.
   uint64_t string_bytes_max() const {
     return is_judged_ ? static_cast<uint64_t>(config_.max_bulk_bytes()) : kNoLimit;

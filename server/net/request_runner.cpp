@@ -99,8 +99,10 @@ RequestRunner::Progress RequestRunner::run_all(std::string_view data, RequestBat
       // nor to a client that gets no replies.
       const bool is_silent =
           session_.reply_mode == ReplyMode::kOff || session_.reply_mode == ReplyMode::kSkipThis;
-      if (client_.peer != Peer::kReplica && !is_silent) {
-        protocol::ReplyWriter(gate.replies(), client_.resp).error(parser_.error());
+      if (client_.peer != Peer::kReplica) {
+        if (!is_silent) {
+          protocol::ReplyWriter(gate.replies(), client_.resp).error(parser_.error());
+        }
         environment_.statistics.count_error("ERR");
       }
       return {End::kClosesClient, consumed};

@@ -12,24 +12,44 @@ namespace server {
 
 using core::bloom::accounted_bytes;
 using core::bloom::FilterParameters;
+using core::bloom::ScalableFilter;
+
+namespace {
+
+// Returns the size that the filter would have with `more_layers` further layers. The generations
+// that its window does not have yet are included, because a rotation does not check the limit.
+uint64_t whole_bytes(const ScalableFilter& filter, uint64_t more_layers) {
+  uint64_t layer_count = filter.layer_count();
+  uint64_t bits_bytes = filter.size_bytes() - accounted_bytes(filter.layout(), layer_count, 0);
+  layer_count += more_layers;
+  if (filter.window() != nullptr) {
+    const FilterParameters parameters = filter.parameters();
+    const uint64_t all = live_generations(parameters);
+    const uint64_t future = all - std::min<uint64_t>(all, filter.window()->generations().size());
+    layer_count += future;
+    bits_bytes += future * planned_bytes(parameters);
+  }
+  return accounted_bytes(filter.layout(), layer_count, bits_bytes);
+}
+
+// A window of items rotates when its newest generation has its number of items. A generation that
+// cannot grow must have room for them, or the window would reject new items forever.
+core::Result<> check_generations(const FilterParameters& parameters) {
+  const core::bloom::WindowSettings& window = parameters.window;
+  if (!window.counts_items() || parameters.is_scaling()) return {};
+  const uint64_t generation_items = (window.length + window.generations - 1) / window.generations;
+  if (generation_parameters(parameters).capacity >= generation_items) return {};
+  return core::Error{"ERR a NONSCALING window of items needs at least its length as the capacity"};
+}
+
+}  // namespace
 
 FilterBudget::FilterBudget(const Context& ctx, const core::bloom::ScalableFilter& filter)
     : admission_(ctx.admission()), filter_(filter) {}
 
 uint64_t FilterBudget::left_of_limit_bytes() const {
   const uint64_t limit_bytes = admission_.filter_bytes_max();
-  const core::bloom::LayoutId layout = filter_.layout();
-  const size_t layer_count = filter_.layer_count();
-  const uint64_t bits_bytes = filter_.size_bytes() - accounted_bytes(layout, layer_count, 0);
-  uint64_t grown_bytes = accounted_bytes(layout, layer_count + 1, bits_bytes);
-  if (const core::bloom::Window* const window = filter_.window()) {
-    // Generations that are still to come have their part of the limit, because a rotation does not
-    // check it.
-    const FilterParameters parameters = filter_.parameters();
-    const uint64_t generations = core::bloom::live_generations(parameters);
-    const uint64_t begun = std::min<uint64_t>(generations, window->generations().size());
-    grown_bytes += (generations - begun) * planned_bytes(parameters);
-  }
+  const uint64_t grown_bytes = whole_bytes(filter_, 1);
   return limit_bytes > grown_bytes ? limit_bytes - grown_bytes : 0;
 }
 
@@ -38,6 +58,7 @@ uint64_t FilterBudget::available_bytes() const {
 }
 
 bool FilterBudget::fits(uint64_t bytes) const {
+  refusal_ = kCannotInsert;
   if (filter_.layer_count() >= admission_.filter_layers_max()) {
     refusal_ = kTooManyLayers;
     return false;
@@ -53,6 +74,10 @@ LoadBudget::LoadBudget(const Admission& admission)
     : admission_(admission),
       memory_bytes_(admission.obtainable_memory_bytes()),
       limit_bytes_(admission.filter_bytes_max()) {}
+
+bool LoadBudget::admits(const ScalableFilter& filter) const {
+  return whole_bytes(filter, 0) <= limit_bytes_;
+}
 
 uint64_t LoadBudget::available_bytes() const {
   return std::min(memory_bytes_, limit_bytes_);
@@ -71,6 +96,9 @@ std::string_view LoadBudget::refusal() const {
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
     const Admission& admission, const core::bloom::FilterParameters& parameters,
     int64_t window_start_ms) {
+  if (admission.has_limits()) {
+    if (auto checked = check_generations(parameters); !checked) return checked.error();
+  }
   const uint64_t limit_bytes = admission.filter_bytes_max();
   const uint64_t layer_bytes = planned_bytes(parameters);
   // The limit is not checked if the filter's size might not fit into 64 bits. create() then fails

@@ -53,10 +53,9 @@ class LoadBudget final : public core::MemoryBudget {
   explicit LoadBudget(const Admission& admission);
   uint64_t available_bytes() const override;
   bool fits(uint64_t bytes) const override;
-  // Returns whether the whole filter keeps the limit. fits() was asked for its arrays only.
-  bool admits(const core::bloom::ScalableFilter& filter) const {
-    return filter.size_bytes() <= limit_bytes_;
-  }
+  // Returns whether the whole filter, with all generations of a window, keeps the limit. fits() was
+  // asked for its arrays only.
+  bool admits(const core::bloom::ScalableFilter& filter) const;
   // Returns why the filter did not fit. REQUIRES: the filter did not fit.
   std::string_view refusal() const;
 

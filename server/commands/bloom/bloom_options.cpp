@@ -349,16 +349,6 @@ core::Result<> check_scale_to(const Admission& admission, const FilterParameters
   return {};
 }
 
-// A window of items rotates when its newest generation has its number of items. A generation that
-// cannot grow must have room for them, or the window would reject new items forever.
-core::Result<> check_generations(const FilterParameters& parameters) {
-  const core::bloom::WindowSettings& window = parameters.window;
-  if (!window.counts_items() || parameters.is_scaling()) return {};
-  const uint64_t generation_items = (window.length + window.generations - 1) / window.generations;
-  if (core::bloom::generation_parameters(parameters).capacity >= generation_items) return {};
-  return core::Error{"ERR a NONSCALING window of items needs at least its length as the capacity"};
-}
-
 // Returns the filter's parameters: the command's options, completed from the configuration. Errors:
 // invalid window options, or options that cannot be used together.
 core::Result<FilterParameters> settle(const Config& config, CommandOrigin origin,
@@ -376,9 +366,6 @@ core::Result<FilterParameters> settle(const Config& config, CommandOrigin origin
   }
   const auto fits = check_deletable(settings, layout);
   if (!fits) return fits.error();
-  if (origin == CommandOrigin::kClient) {
-    if (auto checked = check_generations(parameters); !checked) return checked.error();
-  }
   return parameters;
 }
 

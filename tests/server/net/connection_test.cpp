@@ -226,6 +226,7 @@ TEST_F(ConnectionTest, ErrorsOfWaitingCommandsAreCounted) {
 
 TEST_F(ConnectionTest, ProtocolErrorsAreSilentWithoutReplies) {
   EXPECT_EQ(answer("CLIENT REPLY OFF\r\n*x\r\n"), "(end)");
+  EXPECT_NE(run({"INFO", "errorstats"}).find("errorstat_ERR:count=1"), std::string::npos);
 }
 
 TEST_F(ConnectionTest, AClientThatGoesWhileItWaitsIsClosed) {

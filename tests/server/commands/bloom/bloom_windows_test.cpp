@@ -222,6 +222,10 @@ TEST_F(BloomWindows, OfItemsHaveRoomForThemOrGrow) {
     ASSERT_NE(run({"BF.ADD", "w", std::to_string(i)}).front(), '-') << i;
   }
   EXPECT_FALSE(has("0"));
+  // The options do not matter if the filter exists.
+  EXPECT_EQ(run({"BF.INSERT", "w", "CAPACITY", "10", "NONSCALING", "WINDOW", "1000", "ITEMS",
+                 "ITEMS", "4999"}),
+            array({integer(0)}));
   EXPECT_EQ(run({"BF.RESERVE", "s", "0.01", "1", "WINDOW", "1000", "ITEMS"}), kOk);
   EXPECT_EQ(run({"BF.RESERVE", "t", "0.01", "1", "NONSCALING", "WINDOW", "1000"}), kOk);
 }
