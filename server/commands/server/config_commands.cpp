@@ -83,7 +83,7 @@ void config_set(Context& ctx) {
   const auto set = ctx.services.config.set(pairs, origin_of(ctx.session));
   if (!set) return ctx.reply.error(set.error().message);
   for (const std::string& warning : ctx.services.config.take_warnings()) {
-    log_warning("{}", warning);
+    log_notice("{}", warning);
   }
   if (auto followed = follow_append_only(ctx, old); !followed) {
     return ctx.reply.error(
