@@ -17,6 +17,7 @@ windows that rotate, and some are made and deleted while a child process saves. 
 with `ok` or the goals that it missed. The exit status is 1 if a goal was missed.
 """
 import argparse
+import dataclasses
 import glob
 import os
 import signal
@@ -191,31 +192,38 @@ def bench_growing(options, verdicts):
         server.stop()
 
 
-def bench_rotating(options, verdicts):
-    limit = 24 * MB
-    server = limited(options, limit)
-    try:
-        fill_keys(server, 40_000, lambda i: encode("SET", f"k:{i}", "v" * 1000))
-        for i in range(8):
-            server.command("BF.RESERVE", f"w:{i}", "0.01", 100_000, "WINDOW", 100_000, "ITEMS")
-        count = int(400_000 * options.scale)
-        errors = send_lines(server, [("BF.ADD", f"w:{i % 8}", f"item:{i}") for i in range(count)])
-        filter_row("eight windows of items rotate", server, limit, errors, verdicts)
-    finally:
-        server.stop()
+@dataclasses.dataclass(frozen=True)
+class Windows:
+    """Windows of items that rotate among strings of 1,000 bytes."""
+
+    name: str
+    limit: int  # maxmemory in bytes
+    strings: int
+    count: int
+    capacity: int
+    length: int
+    adds: int
 
 
-def bench_big_generations(options, verdicts):
-    """Each generation takes 1.9 MB. All windows begin a generation at about the same time."""
-    limit = 64 * MB
-    server = limited(options, limit)
+ROTATING = (
+    Windows("eight windows of items rotate", 24 * MB, 40_000, 8, 100_000, 100_000, 400_000),
+    # Each generation takes 1.9 MB, and all windows begin one at about the same time.
+    Windows("four windows with big generations rotate", 64 * MB, 80_000, 4, 6_000_000, 400_000,
+            3_000_000),
+)  # fmt: skip
+
+
+def bench_rotating(options, verdicts, windows):
+    server = limited(options, windows.limit)
     try:
-        fill_keys(server, 80_000, lambda i: encode("SET", f"k:{i}", "v" * 1000))
-        for i in range(4):
-            server.command("BF.RESERVE", f"w:{i}", "0.01", 6_000_000, "WINDOW", 400_000, "ITEMS")
-        count = int(3_000_000 * options.scale)
-        errors = send_lines(server, [("BF.ADD", f"w:{i % 4}", f"item:{i}") for i in range(count)])
-        filter_row("four windows with big generations rotate", server, limit, errors, verdicts)
+        fill_keys(server, windows.strings, lambda i: encode("SET", f"k:{i}", "v" * 1000))
+        for i in range(windows.count):
+            server.command("BF.RESERVE", f"w:{i}", "0.01", windows.capacity,
+                           "WINDOW", windows.length, "ITEMS")  # fmt: skip
+        adds = int(windows.adds * options.scale)
+        errors = send_lines(server, [("BF.ADD", f"w:{i % windows.count}", f"item:{i}")
+                                     for i in range(adds)])  # fmt: skip
+        filter_row(windows.name, server, windows.limit, errors, verdicts)
     finally:
         server.stop()
 
@@ -283,8 +291,8 @@ def main():
     if not options.writes_only:
         print("\nFilters under a limit")
         bench_growing(options, verdicts)
-        bench_rotating(options, verdicts)
-        bench_big_generations(options, verdicts)
+        for windows in ROTATING:
+            bench_rotating(options, verdicts, windows)
         bench_child(options, verdicts)
     verdicts.figures.write(options.figures)
     print(f"\n{verdicts.missed} goals missed")
