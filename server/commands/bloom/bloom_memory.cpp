@@ -32,14 +32,32 @@ uint64_t whole_bytes(const ScalableFilter& filter, uint64_t more_layers) {
   return accounted_bytes(filter.layout(), layer_count, bits_bytes);
 }
 
-// A window of items rotates when its newest generation has its number of items. A generation that
-// cannot grow must have room for them, or the window would reject new items forever.
-core::Result<> check_generations(const FilterParameters& parameters) {
+// A window of items rotates when its newest generation has its number of items. If a generation has
+// no room for them and cannot grow until it has, the window would reject new items forever.
+core::Result<> check_generations(const Admission& admission, const FilterParameters& parameters) {
   const core::bloom::WindowSettings& window = parameters.window;
-  if (!window.counts_items() || parameters.is_scaling()) return {};
+  if (!window.counts_items()) return {};
   const uint64_t generation_items = (window.length + window.generations - 1) / window.generations;
-  if (generation_parameters(parameters).capacity >= generation_items) return {};
-  return core::Error{"ERR a NONSCALING window of items needs at least its length as the capacity"};
+  if (!parameters.is_scaling()) {
+    if (generation_parameters(parameters).capacity >= generation_items) return {};
+    return core::Error{
+        "ERR a NONSCALING window of items needs at least its length as the capacity"};
+  }
+  const uint64_t all = live_generations(parameters);
+  const uint64_t layers_max =
+      std::min<uint64_t>(admission.filter_layers_max(), core::bloom::Window::kGrownLayersMax);
+  const core::bloom::ScalingLimits limits{.bytes = admission.filter_bytes_max() / all,
+                                          .layers = layers_max / all};
+  switch (forecast_scaling(parameters, generation_items, limits).limit) {
+    case core::bloom::ScalingLimit::kNone:
+      return {};
+    case core::bloom::ScalingLimit::kMemory:
+      return core::Error{std::string(kFilterTooLarge)};
+    case core::bloom::ScalingLimit::kErrorRate:
+    case core::bloom::ScalingLimit::kLayers:
+      break;
+  }
+  return core::Error{std::string(kWindowNeedsCapacity)};
 }
 
 }  // namespace
@@ -97,7 +115,7 @@ core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
     const Admission& admission, const core::bloom::FilterParameters& parameters,
     int64_t window_start_ms) {
   if (admission.has_limits()) {
-    if (auto checked = check_generations(parameters); !checked) return checked.error();
+    if (auto checked = check_generations(admission, parameters); !checked) return checked.error();
   }
   const uint64_t limit_bytes = admission.filter_bytes_max();
   const uint64_t layer_bytes = planned_bytes(parameters);

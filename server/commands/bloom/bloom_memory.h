@@ -24,6 +24,9 @@ inline constexpr std::string_view kCannotInsert = "ERR problem inserting into fi
 inline constexpr std::string_view kTooManyLayers =
     "ERR bloom object reached the maximum number of filters (bf.bloom_max_filters)";
 
+inline constexpr std::string_view kWindowNeedsCapacity =
+    "ERR the generations of this window need too many layers: set a higher CAPACITY";
+
 class Context;
 
 class FilterBudget final : public core::MemoryBudget {

@@ -230,6 +230,37 @@ TEST_F(BloomWindows, OfItemsHaveRoomForThemOrGrow) {
   EXPECT_EQ(run({"BF.RESERVE", "t", "0.01", "1", "NONSCALING", "WINDOW", "1000"}), kOk);
 }
 
+// Either the window is refused when it is made, or it accepts items forever.
+TEST_F(BloomWindows, OfItemsThatGrowKeepTheLimits) {
+  int refused = 0;
+  int made = 0;
+  const auto expect_room_or_refusal = [&](const char* option, int limit, std::string_view refusal) {
+    ASSERT_EQ(run({"CONFIG", "SET", option, std::to_string(limit)}), kOk);
+    run({"DEL", "w"});
+    const std::string reply = run({"BF.RESERVE", "w", "0.01", "20", "WINDOW", "1000", "ITEMS"});
+    if (reply != kOk) {
+      EXPECT_EQ(reply, error(refusal)) << limit;
+      ++refused;
+      return;
+    }
+    ++made;
+    for (int i = 0; i < 4000; ++i) {
+      ASSERT_NE(run({"BF.ADD", "w", std::to_string(i)}).front(), '-') << option << limit << i;
+    }
+  };
+  for (int bytes = 1000; bytes < 16000; bytes += 1000) {
+    expect_room_or_refusal("bf.bloom-memory-usage-limit", bytes, kFilterTooLarge);
+  }
+  ASSERT_EQ(run({"CONFIG", "SET", "bf.bloom-memory-usage-limit", "0"}), kOk);
+  for (int layers = 5; layers < 50; layers += 3) {
+    expect_room_or_refusal("bf.bloom_max_filters", layers, kWindowNeedsCapacity);
+  }
+  EXPECT_GT(refused, 5);
+  EXPECT_GT(made, 5);
+  EXPECT_EQ(run({"BF.RESERVE", "v", "0.01", "1", "EXPANSION", "1", "WINDOW", "100000", "ITEMS"}),
+            error(kWindowNeedsCapacity));
+}
+
 // The limits of one filter are for growth: the window's size was checked when it was made.
 TEST_F(BloomWindows, RotateBeyondTheLimitOnLayers) {
   ASSERT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "4", "ITEMS", "GENERATIONS", "2"}),
