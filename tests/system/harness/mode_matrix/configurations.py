@@ -121,12 +121,13 @@ class Eviction(Configuration):
 
     VICTIM_BYTES = 512 << 10
     EVICTED_MIN = 5
+    MEMORY_MAX = "48mb"
 
     def options(self, test, port):
         # The default maxmemory-eviction-tenacity lets the server evict keys for half a millisecond
         # for each command. On a busy machine this is too short to evict enough keys, and the server
         # rejects big values.
-        return ("--maxmemory", "48mb", "--maxmemory-policy", "volatile-ttl",
+        return ("--maxmemory", self.MEMORY_MAX, "--maxmemory-policy", "volatile-ttl",
                 "--maxmemory-eviction-tenacity", "100")  # fmt: skip
 
     def evicted(self, node):
@@ -154,6 +155,27 @@ class Eviction(Configuration):
 
     def check(self, run, node):
         run.test.assertGreater(self.evicted(node), 0)
+
+
+class EvictingReplica(Eviction):
+    """The configuration of a replica that evicts victims which its leader still has. After a
+    promotion it is the leader, and its replica keeps these victims.
+    """
+
+    MEMORY_MAX = "36mb"
+
+    def options(self, test, port):
+        return (*super().options(test, port), "--replica-ignore-maxmemory", "no")
+
+    def compare(self, test, expected, found):
+        test.assertEqual(expected["keys"], found["keys"])
+
+
+class LeaderOfEvictingReplica(Eviction):
+    of_replicas = EvictingReplica()
+
+    def compare(self, test, expected, found):
+        test.assertEqual(expected["keys"], found["keys"])
 
 
 class ClientEviction(Configuration):
@@ -277,6 +299,7 @@ CONFIGURATIONS = {
     "tls": TlsOnly(),
     "cluster": EmulatedCluster(),
     "eviction": Eviction(),
+    "replica_eviction": LeaderOfEvictingReplica(),
     "client_eviction": ClientEviction(),
     "databases": SeveralDatabases(),
     "huge_pages": HugePages(),
