@@ -64,8 +64,8 @@ TEST_F(BloomMemoryTest, TheLimitIsOnLoadedFiltersToo) {
 
 // Later generations have their part of the limit, whatever the first ones take.
 TEST_F(BloomMemoryTest, TheLimitIsOnWholeWindows) {
-  limit_filters("6000");
   ASSERT_EQ(run({"BF.RESERVE", "w", "0.01", "1000", "WINDOW", "1300", "ITEMS"}), kOk);
+  limit_filters("6000");
   for (int i = 0; i < 20'000; ++i) {
     run({"BF.ADD", "w", std::to_string(i)});
     ASSERT_LE(size("w"), 6000) << i;
