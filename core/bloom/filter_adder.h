@@ -3,7 +3,6 @@
 // ScalableFilter::Adder: adds items to a filter: single items, groups, and items that a journal
 // recorded as new. Only scalable_filter.cpp includes this header.
 //
-// Invariants: the member functions are templates of the filter's own layout.
 // Thread safety: as for ScalableFilter.
 #pragma once
 
@@ -91,7 +90,7 @@ class ScalableFilter::Adder {
     // A group of items must end before the window's next rotation, which drops layers.
     if (room > 0) hashes = hashes.first(std::min<uint64_t>(hashes.size(), room));
     if (room > 0 && !refreshes()) return add_group<Layout>(hashes, outcomes, {});
-    for (const ItemHash& hash : hashes) filter_.prefetch(hash);
+    filter_.prefetch(hashes);
     for (size_t i = 0; i < hashes.size(); ++i) {
       outcomes[i] = add<Layout>(hashes[i]);
       if (outcomes[i] == AddOutcome::kFull) return i + 1;

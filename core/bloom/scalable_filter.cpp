@@ -445,10 +445,12 @@ bool ScalableFilter::may_contain(ItemHash hash, int64_t now_ms) const {
   });
 }
 
-void ScalableFilter::prefetch(ItemHash hash, uint64_t bytes_min) const {
+void ScalableFilter::prefetch(std::span<const ItemHash> hashes, uint64_t bytes_min) const {
   with_layout(layout(), [&]<class Layout>() {
     for (const Layer& layer : layers()) {
-      if (layer.bits().size_bytes() >= bytes_min) layer.prefetch<Layout>(hash);
+      if (layer.bits().size_bytes() < bytes_min) continue;
+      const ArrayView array = layer.view();
+      for (const ItemHash& hash : hashes) Layout::prefetch(array.words, array.geometry, hash);
     }
   });
 }

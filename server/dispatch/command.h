@@ -27,6 +27,7 @@ namespace server {
 
 class BigArgument;
 class Context;
+struct Request;
 
 // Runs the command. REQUIRES: the number of arguments fits the row's arity.
 using Handler = void (*)(Context&);
@@ -182,9 +183,10 @@ struct Command {
   // subcommand; null if such a request is an error.
   Handler handler = nullptr;
   std::span<const Command> subcommands{};
-  // Prefetches the cache lines of a big value that the handler will touch, except the value's first
-  // cache line. Called under the key's shared lock while a pipeline's earlier commands still wait.
-  void (*prefetch)(const core::keyspace::Entry&, Arguments, Preview&) = nullptr;
+  // Prefetches the cache lines of a big value that the handlers of the requests will touch, except
+  // the value's first cache line. Called under the key's shared lock while a pipeline's earlier
+  // commands still wait. REQUIRES: at most kLookAheadMax requests, each with a valid arity.
+  void (*prefetch)(const core::keyspace::Entry&, std::span<Request* const>) = nullptr;
   // Returns the exact use of the keys if the use depends on the arguments (SET … GET, BITFIELD …
   // GET).
   uint16_t (*key_use)(Arguments) = nullptr;
@@ -260,6 +262,9 @@ struct RegisteredCommand {
     return row->arity >= 0 ? count == row->arity : count >= -row->arity;
   }
 };
+
+// Maximum number of requests for which Dispatcher::look_ahead prefetches memory together.
+inline constexpr size_t kLookAheadMax = 16;
 
 // A command that a client has sent, with the results of Dispatcher::look_ahead, so that execution
 // does not repeat the lookup and the hash. The results depend only on the words, so other commands

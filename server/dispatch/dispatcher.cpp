@@ -347,11 +347,18 @@ void Dispatcher::prefetch_values(std::span<Request* const> same_key, int64_t now
   const Entry* entry =
       environment_.keyspace.find(static_cast<unsigned>(client_.database), key, now_ms);
   if (entry == nullptr) return;
+  std::array<Request*, kLookAheadMax> valid;
+  size_t valid_count = 0;
   for (Request* request : same_key) {
-    const RegisteredCommand& command = *request->command;
-    if (command.arity_fits(request->args.size())) {
-      command.row->prefetch(*entry, request->args, request->preview);
-    }
+    if (request->command->arity_fits(request->args.size())) valid[valid_count++] = request;
+  }
+  const auto all = std::span<Request* const>(valid).first(valid_count);
+  for (size_t i = 0; i < all.size();) {
+    const auto prefetch = all[i]->command->row->prefetch;
+    size_t end = i + 1;
+    while (end < all.size() && all[end]->command->row->prefetch == prefetch) ++end;
+    prefetch(*entry, all.subspan(i, end - i));
+    i = end;
   }
 }
 

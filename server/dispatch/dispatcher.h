@@ -55,7 +55,6 @@ class Dispatcher {
   // entries, then all values, so that cache misses overlap. Stores the table row of the command and
   // the hash of the key in each request. REQUIRES: at most kLookAheadMax requests.
   void look_ahead(std::span<Request> requests, int64_t now_ms);
-  static constexpr size_t kLookAheadMax = 16;
 
   // Runs one queued command of EXEC. REQUIRES: the locks of its keys; ctx.in_exec.
   void run_queued(Context& ctx, const QueuedCommand& queued);

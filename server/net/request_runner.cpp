@@ -115,7 +115,7 @@ RequestRunner::Gathered RequestRunner::gather(std::string_view data, RequestBatc
   batch.count = 0;
   apply_limits();
   Gathered gathered{protocol::RequestParser::Status::kRequest, 0};
-  const size_t requests_max = session_.authenticated ? Dispatcher::kLookAheadMax : 1;
+  const size_t requests_max = session_.authenticated ? kLookAheadMax : 1;
   do {
     const size_t words_begin = batch.words.size();
     gathered.last = parser_.parse(data.substr(gathered.size_bytes), batch.words);

@@ -39,8 +39,8 @@ struct RequestBatch {
     size_t end = 0;  // number of bytes from the start of the batch to the end of this request
   };
   std::vector<std::string_view> words;
-  std::array<Bounds, Dispatcher::kLookAheadMax> bounds;
-  std::array<Request, Dispatcher::kLookAheadMax> requests;
+  std::array<Bounds, kLookAheadMax> bounds;
+  std::array<Request, kLookAheadMax> requests;
   size_t count = 0;  // number of elements of `bounds` and `requests` that are in use
 
   // Must be called when the requests are done, so that the memory of a huge request is not

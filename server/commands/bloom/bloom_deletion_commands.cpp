@@ -70,7 +70,7 @@ const Command kBloomDeletionRows[] = {
                    "number of layers",
      .syntax = "key item ...",
      .handler = delete_items,
-     .prefetch = prefetch_item,
+     .prefetch = prefetch_items,
      .journalled = Journalled::kEffects},
 };
 

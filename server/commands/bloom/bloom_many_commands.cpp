@@ -140,7 +140,7 @@ class ManyKeys {
       const ScalableFilter* const filter = one.filter();
       const ItemHash* const hash = filter == nullptr ? nullptr : hashes.at_hand(*filter);
       if (hash == nullptr) continue;
-      filter->prefetch(*hash, is_cold ? 0 : core::bloom::kCachedBytes);
+      filter->prefetch({hash, 1}, is_cold ? 0 : core::bloom::kCachedBytes);
     }
   }
 

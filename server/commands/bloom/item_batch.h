@@ -127,16 +127,23 @@ class EarlyBatch {
   std::optional<core::bloom::LayoutId> guess_;
 };
 
-// Prefetches the cache lines of the filter's bits for the item in argument 2. If all
-// filters of this layout hash items in the same way, stores the hash and the layout in `preview`.
-inline void prefetch_item(const Entry& entry, Arguments args, Preview& preview) {
+// Prefetches the cache lines of the filter's bits for the item in argument 2 of each request. If
+// all filters of this layout hash items in the same way, stores the hash and the layout in the
+// preview.
+inline void prefetch_items(const Entry& entry, std::span<Request* const> requests) {
   if (!entry.is_filter()) return;
   const core::bloom::ScalableFilter& filter = entry.filter();
-  const core::bloom::ItemHash hash = filter.hasher()(args[2]);
-  filter.prefetch(hash);
+  const core::bloom::ItemHasher hasher = filter.hasher();
   const core::bloom::LayoutId layout = filter.layout();
-  if (!core::bloom::layout_row(layout).has_fixed_hash) return;
-  preview = {static_cast<uint64_t>(layout), {hash.first, hash.second}};
+  const bool keeps = core::bloom::layout_row(layout).has_fixed_hash;
+  std::array<core::bloom::ItemHash, kLookAheadMax> hashes;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    Request& request = *requests[i];
+    hashes[i] = hasher(request.args[2]);
+    if (keeps)
+      request.preview = {static_cast<uint64_t>(layout), {hashes[i].first, hashes[i].second}};
+  }
+  filter.prefetch(std::span(hashes).first(requests.size()));
 }
 
 }  // namespace server

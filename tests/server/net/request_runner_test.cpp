@@ -147,7 +147,7 @@ TEST_F(RequestRunnerTest, BytesMayComeInAnyParts) {
 TEST_F(RequestRunnerTest, MoreThanABatchRunsInOrder) {
   std::string requests;
   std::string replies;
-  for (size_t i = 1; i <= 3 * Dispatcher::kLookAheadMax + 1; ++i) {
+  for (size_t i = 1; i <= 3 * kLookAheadMax + 1; ++i) {
     requests += "INCR n\r\n";
     replies += integer(static_cast<int64_t>(i));
   }
