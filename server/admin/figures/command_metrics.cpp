@@ -80,7 +80,7 @@ Families command_families(const Services& services) {
     const uint64_t failed = total(&CommandCounters::failed);
     if (calls == 0 && rejected == 0 && failed == 0) continue;
     const std::string& name = services.registry.at(i).full_name;
-    const double total_us = services.ticks.microseconds(total(&CommandCounters::ticks));
+    const double total_us = static_cast<double>(total(&CommandCounters::ticks)) / ticks_per_us;
     add_value(all.calls, static_cast<double>(calls), {{"cmd", name}});
     add_value(all.seconds, total_us / 1e6, {{"cmd", name}});
     add_value(all.rejected, static_cast<double>(rejected), {{"cmd", name}});
