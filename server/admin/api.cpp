@@ -30,6 +30,7 @@ constexpr std::string_view kFiltersPerPage = "1000";
 constexpr std::string_view kUsualWindowS = "86400";
 constexpr std::string_view kKeyMissing = "the parameter key is missing";
 constexpr std::string_view kItemMissing = "the parameter item is missing";
+constexpr std::string_view kItemCount = "exactly one parameter item is needed";
 // The dashboard's planner shows the curve of this filter layout for comparison.
 constexpr std::string_view kPeer = "redisbloom";
 constexpr std::string_view kSlowCommandsMax = "128";
@@ -159,18 +160,22 @@ HttpResponse Api::add(const Question& question) {
   const auto key = question.request.parameter("key");
   const std::vector<std::string_view> items = items_of(question.request);
   if (!key) return json_error(400, kKeyMissing);
-  if (items.size() != 1) return json_error(400, kItemMissing);
+  if (items.size() != 1) return json_error(400, kItemCount);
   const auto caller = caller_of(question);
   if (!caller) return json_error(400, caller.error().message);
   HttpResponse response;
-  std::vector<std::string> words = {"bf.add", std::string(*key), std::string(items[0])};
+  // The key may have been deleted since the user has seen it. A filter that this call created would
+  // have none of the former filter's settings.
+  std::vector<std::string> words = {"bf.insert", std::string(*key), "NOCREATE", "ITEMS",
+                                    std::string(items[0])};
   // The lambda copies its values, because the HTTP request is destroyed before the write ends.
   response.later = [this, user = caller->user, address = std::string(caller->address),
                     database = caller->database,
                     words = std::move(words)](const HttpResponse::Deliver& deliver) {
     writes_.call({user, address, database}, words, [deliver](const protocol::Reply& reply) {
-      deliver(reply.is_error() ? error_response(reply)
-                               : json_response(json::object{{"added", to_json(reply)}}));
+      const protocol::Reply& answer = reply.elements.empty() ? reply : reply.elements.front();
+      deliver(answer.is_error() ? error_response(answer)
+                                : json_response(json::object{{"added", to_json(answer)}}));
     });
   };
   return response;
@@ -234,7 +239,7 @@ HttpResponse Api::user(const Question& question) {
       {"filters", {"bf.scan", "0"}},
       {"filter", {"bf.stats", key}},
       {"exists", {"bf.exists", key, "x"}},
-      {"add", {"bf.add", key, "x"}},
+      {"add", {"bf.insert", key, "NOCREATE", "ITEMS", "x"}},
       {"plan", {"bf.plan", "0.01", "1"}},
       {"clients", {"client", "list"}},
       {"slowlog", {"slowlog", "get"}}};

@@ -7,7 +7,7 @@
 //   /api/filters?cursor=0&match=*&db=0           BF.SCAN
 //   /api/filter?key=k&db=0                       BF.STATS
 //   /api/exists?key=k&db=0&item=a&item=b         BF.EXISTS, or BF.MEXISTS for several items
-//   /api/add?key=k&db=0&item=a                   BF.ADD, by POST (site.h)
+//   /api/add?key=k&db=0&item=a                   BF.INSERT NOCREATE, by POST (site.h)
 //   /api/plan?error_rate=&capacity=&kind=plain|deletable|windowed   BF.PLAN, and curves
 //   /api/clients                                 CLIENT LIST
 //   /api/slowlog, /api/log                       SLOWLOG GET; the log's last warnings

@@ -23,6 +23,7 @@ protocol::Reply error_reply(std::string_view text) {
 void begin_session(Session& session, const CommandCaller::Caller& caller, Services& services) {
   session.client->resp = protocol::RespVersion::kResp3;
   session.client->address = caller.address;
+  session.client->created_us = services.clock.monotonic_us();
   session.client->database = caller.database;
   session.authenticated = true;
   set_user(session, caller.user, services.users.version());

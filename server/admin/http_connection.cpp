@@ -102,7 +102,7 @@ bool HttpConnection::take_requests() {
       // The socket may hold more bytes, but other connections are served before them.
       return false;
     case RequestReader::Status::kError:
-      respond(reader_.refusal(), false, false);
+      respond(reader_.refusal(), false, reader_.refuses_head());
       return true;
     case RequestReader::Status::kRequest:
       break;

@@ -38,19 +38,21 @@ std::optional<HttpRequest> parse_target(std::string_view target) {
 
 RequestReader::Status RequestReader::refuse(unsigned status, std::string_view text,
                                             Headers headers) {
+  refuses_head_ = parser_.has_value() && parser_->get().method() == http::verb::head;
   buffer_.clear();
   parser_.reset();
   refusal_ = plain_response(status, text, std::move(headers));
   return Status::kError;
 }
 
-// A body is rejected with status 413 for GET and HEAD. For all other methods the answer is status
-// 405, so the error is about the method.
+// A body is rejected with status 413 for the methods that some path accepts. For all other methods
+// the answer is status 405, so the error is about the method.
 RequestReader::Status RequestReader::refuse_body() {
   const http::verb method = parser_->get().method();
-  const bool is_reading = method == http::verb::get || method == http::verb::head;
-  return is_reading ? refuse(413, "A request must not have a body")
-                    : refuse(405, kOnlyReadText, {kAllowedMethods});
+  const bool is_known =
+      method == http::verb::get || method == http::verb::head || method == http::verb::post;
+  return is_known ? refuse(413, "A request must not have a body")
+                  : refuse(405, kOnlyReadText, {kAllowedMethods});
 }
 
 RequestReader::Status RequestReader::next() {

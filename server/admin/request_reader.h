@@ -2,8 +2,10 @@
 //
 // RequestReader: parses the bytes of an HTTP connection into requests, one at a time.
 //
-// Invariants: the buffered bytes are bounded by kHeaderBytesMax; requests have no body. After an
-// error no further bytes are parsed, and the caller must close the connection after the answer.
+// Invariants: next() leaves fewer than kHeaderBytesMax bytes in the buffer when it needs more bytes.
+// So the buffer is bounded by kHeaderBytesMax and the bytes of one feed(). Requests have no body.
+// After an error no further bytes are parsed, and the caller must close the connection after the
+// answer.
 // Thread safety: none; one reader per connection.
 // Source: RFC 9112; Boost.Beast 1.81, http::request_parser.
 #pragma once
@@ -30,6 +32,8 @@ class RequestReader {
   HttpRequest& request() { return request_; }
   // Returns the response that rejects the request. Valid after next() returned kError.
   const HttpResponse& refusal() const { return refusal_; }
+  // Returns whether the rejected request is a HEAD, whose response has no body.
+  bool refuses_head() const { return refuses_head_; }
   // Returns whether some bytes were received that next() has not returned as part of a request.
   bool is_inside_request() const { return parser_.has_value() || !buffer_.empty(); }
 
@@ -44,6 +48,7 @@ class RequestReader {
   std::string buffer_;
   HttpRequest request_;
   HttpResponse refusal_;
+  bool refuses_head_ = false;
 };
 
 }  // namespace server::admin

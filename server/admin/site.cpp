@@ -45,7 +45,7 @@ std::span<const Site::Route> Site::routes() {
   static constexpr Route kRoutes[] = {
       {.path = "/healthz", .handler = &Site::health, .is_public = true},
       {.path = "/readyz", .handler = &Site::readiness, .is_public = true},
-      {.path = "/metrics", .handler = &Site::metrics, .command = kInfo},
+      {.path = "/metrics", .handler = &Site::metrics, .command = kInfo, .accepts_names = true},
       {.path = "/api/overview", .api = &Api::overview, .command = kInfo},
       {.path = "/api/history", .api = &Api::history, .command = kInfo},
       {.path = "/api/commands", .api = &Api::commands, .command = kInfo},
@@ -65,6 +65,13 @@ std::span<const Site::Route> Site::routes() {
 
 std::optional<HttpResponse> Site::refusal(const Route& route, const Question& question) {
   const HttpRequest& request = question.request;
+  // An attacker's web page could make its own host name resolve to this server's address, and then
+  // read the answers. Such a page is rejected: without a password, the Host header must be an IP
+  // address or localhost. Scrapers on other machines use names, so their route accepts names.
+  const bool proves_nothing = question.user != nullptr && question.user->has_no_password();
+  if (proves_nothing && !route.accepts_names && !is_plain_host(request.host)) {
+    return plain_response(403, kNameWithoutPassword);
+  }
   if (route.method == Method::kRead) {
     if (request.method == "GET" || request.method == "HEAD") return std::nullopt;
     return plain_response(405, kOnlyReadText, {kAllowedMethods});
@@ -72,11 +79,6 @@ std::optional<HttpResponse> Site::refusal(const Route& route, const Question& qu
   if (request.method != "POST") return plain_response(405, kOnlyWriteText, {kWriteMethods});
   if (!request.declares_write) {
     return plain_response(403, fmt::format("A write needs the header {}", kWriteHeader));
-  }
-  // An attacker's web page could make its own host name resolve to this server's address. Such a
-  // page is rejected: without a password, the Host header must be an IP address or localhost.
-  if (question.user->has_no_password() && !is_plain_host(request.host)) {
-    return plain_response(403, "Without a password, ask for an address or for localhost to write");
   }
   return std::nullopt;
 }

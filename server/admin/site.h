@@ -10,7 +10,8 @@
 //   /api/               users that may run the command that api.h lists for the path
 //
 // Invariants: GET and HEAD only read. A POST must carry kWriteHeader, which a page of another
-// origin cannot send, so a foreign page cannot change data in the user's name.
+// origin cannot send, so a foreign page cannot change data in the user's name. Users without a
+// password must ask for an address or for localhost, except for /metrics and probes.
 // No user learns or changes more by HTTP than by the commands that the user may run.
 // Thread safety: belongs to the admin port's thread.
 #pragma once
@@ -27,6 +28,9 @@
 #include "server/admin/http_message.h"
 
 namespace server::admin {
+
+inline constexpr std::string_view kNameWithoutPassword =
+    "Without a password, ask for an address or for localhost, not for another name";
 
 class Site {
  public:
@@ -51,10 +55,14 @@ class Site {
     // handler itself checks the permissions.
     std::span<const std::string_view> command{};
     Method method = Method::kRead;
+    // Whether a user without a password may use any name as the Host. All other routes require an
+    // IP address or localhost of such users.
+    bool accepts_names = false;
   };
   static std::span<const Route> routes();
 
-  // Returns the error response if the route does not allow the request's method; else nullopt.
+  // Returns the error response if the route does not allow the request's method or host; else
+  // nullopt.
   static std::optional<HttpResponse> refusal(const Route& route, const Question& question);
   HttpResponse health(const Question& question);
   HttpResponse readiness(const Question& question);

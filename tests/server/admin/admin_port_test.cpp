@@ -88,6 +88,7 @@ TEST_F(AdminPortTest, ProbesAnswer) {
   EXPECT_THAT(get("/readyz"), StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(get("/readyz"), EndsWith("\r\n\r\nready\n"));
   EXPECT_THAT(ask("HEAD /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"), EndsWith("\r\n\r\n"));
+  EXPECT_THAT(ask("HEAD /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n"), EndsWith("\r\n\r\n(end)"));
   EXPECT_THAT(ask("POST /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"),
               StartsWith("HTTP/1.1 405 "));
   EXPECT_EQ(status_of("/nope"), "HTTP/1.1 404");
@@ -176,7 +177,7 @@ TEST_F(AdminPortTest, LongHeadersAndBodiesAreRefused) {
   EXPECT_THAT(ask("GET /" + filler), StartsWith("HTTP/1.1 431 "));
   EXPECT_THAT(ask("GET /metrics HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + filler),
               StartsWith("HTTP/1.1 413 "));
-  EXPECT_THAT(ask("POST /metrics HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + filler),
+  EXPECT_THAT(ask("PUT /metrics HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + filler),
               StartsWith("HTTP/1.1 405 "));
   // The first bytes of a TLS handshake.
   const std::string greeting("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/admin/api.h"
 
+#include <gmock/gmock.h>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -103,6 +105,7 @@ TEST_F(ApiTest, ItemsAreLookedUpOneOrMany) {
 }
 
 TEST_F(ApiTest, AnAddIsAnsweredWhenItMayBe) {
+  run({"BF.RESERVE", "f", "0.01", "100"});
   HttpRequest request;
   request.query = {{"key", "f"}, {"item", "x"}};
   HttpResponse response;
@@ -115,6 +118,27 @@ TEST_F(ApiTest, AnAddIsAnsweredWhenItMayBe) {
   write_thread_.gate.release_safe();
   EXPECT_EQ(response.body, "{\"added\":true}");
   EXPECT_EQ(run({"BF.EXISTS", "f", "x"}), integer(1));
+}
+
+TEST_F(ApiTest, AnAddMakesNoFilter) {
+  HttpRequest request;
+  request.query = {{"key", "f"}, {"item", "x"}};
+  std::string body;
+  api_.add({request, users_.default_user(), "127.0.0.1:5"}).later([&](HttpResponse later) {
+    body = later.body;
+  });
+  EXPECT_THAT(body, ::testing::HasSubstr("not found"));
+  EXPECT_EQ(run({"EXISTS", "f"}), integer(0));
+  request.query.emplace_back("item", "y");
+  EXPECT_EQ(api_.add({request, users_.default_user(), "127.0.0.1:5"}).status, 400U);
+}
+
+TEST_F(ApiTest, ACallerIsAsOldAsItsRequest) {
+  run({"ACL", "SETUSER", "eve", "on", ">pw", "+info"});
+  advance_ms(90'000);
+  HttpRequest request;
+  EXPECT_EQ(api_.filters({request, users_.find("eve"), "127.0.0.1:5"}).status, 403U);
+  EXPECT_THAT(run({"ACL", "LOG"}), ::testing::HasSubstr(" age=0 "));
 }
 
 TEST_F(ApiTest, TellsWhatTheUserMayAsk) {

@@ -104,11 +104,14 @@ TEST(RequestReaderTest, BodiesAreRefused) {
   EXPECT_EQ(verdict("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"), 413U);
   EXPECT_EQ(verdict("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
             413U);
+  EXPECT_EQ(verdict("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"), 413U);
+  EXPECT_EQ(verdict("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
+            413U);
   EXPECT_EQ(verdict("POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n"), 200U);
 }
 
 TEST(RequestReaderTest, OtherMethodsAreRefusedBeforeTheirBody) {
-  for (const std::string method : {"POST", "PUT", "DELETE", "PATCH"}) {
+  for (const std::string method : {"PUT", "DELETE", "PATCH"}) {
     RequestReader reader;
     reader.feed(method + " / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
     ASSERT_EQ(reader.next(), RequestReader::Status::kError) << method;
@@ -116,8 +119,20 @@ TEST(RequestReaderTest, OtherMethodsAreRefusedBeforeTheirBody) {
     ASSERT_EQ(reader.refusal().headers.size(), 1U) << method;
     EXPECT_EQ(reader.refusal().headers[0].second, "GET, HEAD");
   }
-  EXPECT_EQ(verdict("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
+  EXPECT_EQ(verdict("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
             405U);
+}
+
+TEST(RequestReaderTest, ARefusedHeadIsKnown) {
+  for (const std::string rest :
+       {"/%zz HTTP/1.1\r\n\r\n", "/ HTTP/1.1\r\nContent-Length: 5\r\n\r\n"}) {
+    for (const std::string method : {"HEAD", "GET"}) {
+      RequestReader reader;
+      reader.feed(method + " " + rest);
+      ASSERT_EQ(reader.next(), RequestReader::Status::kError) << rest;
+      EXPECT_EQ(reader.refuses_head(), method == "HEAD") << rest;
+    }
+  }
 }
 
 TEST(RequestReaderTest, RejectsMalformedRequests) {

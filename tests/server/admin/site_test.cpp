@@ -31,7 +31,7 @@ constexpr Action kActions[] = {
     {"/api/filters", "bf.scan"},
     {"/api/filter", "bf.stats"},
     {"/api/exists", "bf.exists"},
-    {"/api/add", "bf.add", "POST"},
+    {"/api/add", "bf.insert", "POST"},
     {"/api/plan", "bf.plan"},
     {"/api/clients", "client|list"},
     {"/api/slowlog", "slowlog|get"},
@@ -50,12 +50,12 @@ Granted granted_to(const std::set<std::string>& commands) {
   return paths;
 }
 
-const Granted kAll = granted_to({"", "info", "bf.scan", "bf.stats", "bf.exists", "bf.add",
+const Granted kAll = granted_to({"", "info", "bf.scan", "bf.stats", "bf.exists", "bf.insert",
                                  "bf.plan", "client|list", "slowlog|get"});
 const Granted kNoRights = granted_to({""});
 const Granted kScanOnly = granted_to({"", "bf.scan"});
 const Granted kReader = granted_to({"", "bf.scan", "bf.stats", "bf.exists"});
-const Granted kWriter = granted_to({"", "bf.add"});
+const Granted kWriter = granted_to({"", "bf.insert"});
 const Granted kNotAdmitted = {};
 
 constexpr const char* kNoCredentials = "";
@@ -83,7 +83,7 @@ class SiteTest : public CommandTest {
     return site_.answer(request, {"127.0.0.1:5", true});
   }
 
-  HttpResponse ask_with(const Action& action, const char* authorization) {
+  static HttpRequest request_for(const Action& action, const char* authorization) {
     HttpRequest request;
     request.method = action.method;
     request.path = action.path;
@@ -91,7 +91,11 @@ class SiteTest : public CommandTest {
     request.host = "localhost";
     request.authorization = authorization;
     request.declares_write = true;
-    HttpResponse response = site_.answer(request, {"127.0.0.1:5", true});
+    return request;
+  }
+
+  HttpResponse ask_with(const Action& action, const char* authorization) {
+    HttpResponse response = site_.answer(request_for(action, authorization), {"127.0.0.1:5", true});
     if (response.later) {
       response.later([&](HttpResponse later) { response = std::move(later); });
     }
@@ -123,8 +127,8 @@ class SiteTest : public CommandTest {
     ASSERT_EQ(run({"ACL", "SETUSER", "reader", "on", ">pw", "~f", "+bf.scan", "+bf.stats",
                    "+bf.exists", "+bf.mexists"}),
               kOk);
-    ASSERT_EQ(run({"ACL", "SETUSER", "writer", "on", ">pw", "~f", "+bf.add"}), kOk);
-    ASSERT_EQ(run({"ACL", "SETUSER", "elsewhere", "on", ">pw", "~other", "+bf.add", "+bf.exists",
+    ASSERT_EQ(run({"ACL", "SETUSER", "writer", "on", ">pw", "~f", "+bf.insert"}), kOk);
+    ASSERT_EQ(run({"ACL", "SETUSER", "elsewhere", "on", ">pw", "~other", "+bf.insert", "+bf.exists",
                    "+bf.stats"}),
               kOk);
     ASSERT_EQ(run({"ACL", "SETUSER", "gone", "off", "nopass", "~*", "+@all"}), kOk);
@@ -185,15 +189,30 @@ TEST_F(SiteTest, OnlyThePagesOwnScriptMayWrite) {
   EXPECT_EQ(status(), 200U);
   request.method = "GET";
   EXPECT_EQ(status(), 405U);
-  // A web page of another host may make the browser send requests to this machine. The Host header
-  // then names that host, so the server rejects the request.
-  request.method = "POST";
-  run({"CONFIG", "SET", "protected-mode", "no"});
-  request.host = "evil.example:9121";
-  EXPECT_EQ(status(), 403U);
-  request.host = "127.0.0.1:9121";
-  EXPECT_EQ(status(), 200U);
   EXPECT_EQ(run({"EXISTS", "f"}), integer(0));  // the test does not execute accepted writes
+}
+
+// A web page of another host may make the browser send requests to this machine. The Host header
+// then names that host.
+TEST_F(SiteTest, WithoutAPasswordNamesAreForScrapersOnly) {
+  make_users();
+  const auto status = [&](const Action& action, const char* host, const char* authorization) {
+    HttpRequest request = request_for(action, authorization);
+    request.host = host;
+    return site_.answer(request, {"127.0.0.1:5", true}).status;
+  };
+  for (const char* mode : {"yes", "no"}) {
+    ASSERT_EQ(run({"CONFIG", "SET", "protected-mode", mode}), kOk);
+    for (const Action& action : kActions) {
+      const bool is_scraper = action.path == std::string_view("/metrics");
+      const unsigned expected = is_scraper && mode == std::string_view("no") ? 200 : 403;
+      EXPECT_EQ(status(action, "evil.example:9121", kNoCredentials), expected) << action.path;
+      EXPECT_EQ(status(action, "127.0.0.1:9121", kNoCredentials), 200U) << action.path;
+    }
+    EXPECT_EQ(status({"/healthz", ""}, "evil.example", kNoCredentials), 200U);
+    EXPECT_EQ(status({"/api/filters", "bf.scan"}, "evil.example", kScanner), 403U);
+    EXPECT_EQ(status({"/api/filters", "bf.scan"}, "evil.example", kNamedRight), 200U);
+  }
 }
 
 TEST_F(SiteTest, ProbesNeedNoPasswordAndTheRestDoes) {
