@@ -34,7 +34,8 @@ RUN ln -s bloomery-server /usr/local/bin/redis-server \
     && ln -s /usr/bin/redis-cli /usr/local/bin/valkey-cli
 VOLUME /data
 WORKDIR /data
-# The samples set --http-port to 9121 for the dashboard, metrics and probes.
+# Port 9121 is for the dashboard, metrics and probes. It is closed unless http-port and http-bind
+# are set, as docs/monitoring.md shows.
 EXPOSE 6379 9121
 # The health check uses the port, or the TLS port, of the running server's own arguments and files.
 HEALTHCHECK --interval=10s --timeout=6s --start-period=30s CMD ["docker-healthcheck.sh"]

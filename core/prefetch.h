@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// prefetch requests a cache line before it is read, prefetch_for_write before it is written.
+// prefetch requests a cache line before it is read, prefetch_for_write before it is written. Any
+// address is allowed, even an unmapped address.
 //
-// Thread safety: may be called from any thread. Any address is allowed, even an unmapped address.
+// Thread safety: may be called from any thread.
 #pragma once
 
 namespace core {
@@ -14,8 +15,9 @@ namespace core {
   asm volatile("");
 }
 
-// A line that was fetched for reading may be shared with another core's cache. Each write then
-// waits for exclusive access to its line, and the writes wait for each other.
+// Requests the cache line with exclusive access, so that a later write does not wait for it. A line
+// that was fetched for reading may be shared with another core's cache. Each write then waits for
+// exclusive access to its line, and the writes wait for each other.
 [[gnu::always_inline]] inline void prefetch_for_write(const void* address) {
 #if defined(__x86_64__)
   // __builtin_prefetch() would emit prefetchw only if the compiler's target is known to support it,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// BackgroundTasks: changes to the keyspace without a command. It deletes expired keys, evicts keys
-// while memory exceeds maxmemory, rotates the time windows of filters, and trims the table of
-// tracked keys.
+// BackgroundTasks: work that no command requests. It deletes expired keys, evicts keys while memory
+// exceeds maxmemory, and rotates the time windows of filters. It also trims the table of tracked
+// keys, which does not change the keyspace.
 //
 // Invariants: a deleted key is journalled as DEL and reported to all listeners, under the key's
 // lock. A window's rotation is also journalled and reported under the key's lock. The keyspace and

@@ -29,8 +29,8 @@ namespace server {
 class Leader;
 class Replication;
 
-// Returns the highest offset that all members in `required` have acknowledged. Returns the maximum
-// value if `required` is empty.
+// Returns the highest offset that all members in `required` have acknowledged. Returns the largest
+// uint64_t if `required` is empty, because every write is then acknowledged.
 uint64_t acked_by_all(const std::set<std::string, std::less<>>& required,
                       const cluster::ReplicationFacts& facts);
 

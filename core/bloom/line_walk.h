@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LineWalk: computes the lines of an item. The header also has the loops over lines, which all line
-// kernels share.
+// LineWalk: computes the lines of an item. A line is a 64-byte cache line of the bit array. The
+// header also has the loops over lines, which all line kernels share.
 //
 // Invariants: a Line type has `Walk`, `Line(geometry)`, `all_set(words, positions)` and, if it sets
 // bits, `set(words, positions)`. all_set() has no branch that depends on bits. The loops are

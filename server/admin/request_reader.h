@@ -2,10 +2,9 @@
 //
 // RequestReader: parses the bytes of an HTTP connection into requests, one at a time.
 //
-// Invariants: next() leaves fewer than kHeaderBytesMax bytes in the buffer when it needs more bytes.
-// So the buffer is bounded by kHeaderBytesMax and the bytes of one feed(). Requests have no body.
-// After an error no further bytes are parsed, and the caller must close the connection after the
-// answer.
+// Invariants: when next() needs more bytes, the buffer has fewer than kHeaderBytesMax bytes. So the
+// buffer is bounded by kHeaderBytesMax and the bytes of one feed(). Requests have no body. After an
+// error no further bytes are parsed, and the caller must close the connection after the answer.
 // Thread safety: none; one reader per connection.
 // Source: RFC 9112; Boost.Beast 1.81, http::request_parser.
 #pragma once
