@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Five questions of an operator, answered above the filters.
 
-import { byId, filterLink, make } from "/dom.js";
+import { byId, filterLink, longText, make } from "/dom.js";
 import { errsMore, levelOf, shareOf } from "/filters.js";
 import { isBehind, replicasOf, replicaText } from "/header.js";
-import { bytesText, countText, errorText, percentText, shortClockText, spanText, timeText } from "/texts.js";
+import {
+  bytesText, countedText, countText, errorText, nameText, percentText, shortClockText, spanText, timeText,
+} from "/texts.js";
 
 // Shows texts and elements below the question. `level` sets the colour of the card.
 function show(id, level, ...content) {
@@ -16,11 +18,11 @@ function show(id, level, ...content) {
   card.lastElementChild.replaceWith(answer);
 }
 
-const linkLine = (filter, db) => make("p", { className: "name" }, filterLink(filter, db));
+const linkLine = (filter, db) => make("p", {}, filterLink(filter, db));
 
 const kNameLengthMax = 40;
 const shortName = ({ key }) =>
-  (key.length > kNameLengthMax ? `${key.slice(0, kNameLengthMax)}…` : key || "(empty name)");
+  (key.length > kNameLengthMax ? `${key.slice(0, kNameLengthMax)}…` : nameText(key));
 
 // Two samples of each filter, kSampleMs apart. The rates cover the last half or whole minute.
 const kSampleMs = 30000;
@@ -88,7 +90,7 @@ function showCost(filters, db) {
   const largest = filters.reduce((a, b) => (b.bytes > a.bytes ? b : a));
   show("most-memory", "", linkLine(largest, db),
     `${bytesText(largest.bytes)}, ${percentText(largest.bytes / total)} of the ${bytesText(total)} ` +
-      `of ${countText(filters.length)} filters`);
+      `of ${countedText(filters.length, "filter")}`);
 }
 
 export function showFilterAnswers(filters, db) {
@@ -123,7 +125,7 @@ export function showSlowAnswer(slow) {
   const recent = slow.filter(([, seconds]) => Date.now() / 1000 - seconds < 3600);
   if (recent.length === 0) return show("slowest", "good", "Nothing: the slow log has no entry of the last hour");
   const [, seconds, us, words] = recent.reduce((a, b) => (b[2] > a[2] ? b : a));
-  show("slowest", "warn", make("p", { className: "name", textContent: words.slice(0, 2).join(" ") }),
+  show("slowest", "warn", make("p", {}, longText(words.slice(0, 2).join(" "))),
     `took ${timeText(us)} at ${shortClockText(1000 * seconds)}`,
-    `${countText(recent.length)} slow ${recent.length === 1 ? "command" : "commands"} in all`);
+    `${countedText(recent.length, "slow command")} in all`);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The dashboard: selects the view, and schedules the requests to the server. Only BF.ADD writes.
+// The dashboard: selects the view, and schedules the requests to the server. Only BF.INSERT writes.
 
 import { showFilterAnswers, showReplicaAnswer, showSlowAnswer } from "/answers.js";
 import { byId } from "/dom.js";
@@ -8,7 +8,7 @@ import { refreshFilters, startFilters } from "/filters.js";
 import { showGone, showHeader, showState } from "/header.js";
 import { refreshHistory, refreshLists, showOverview, startOperations } from "/operations.js";
 import { refreshPlan, startPlanner } from "/planner.js";
-import { ask, isGone, isRefusal, onAnswering, poll } from "/server.js";
+import { askRepeatedly, forgetDenials, isGone, isRefusal, onAnswering, poll } from "/server.js";
 import { startTryIt } from "/try_it.js";
 
 const kPollMs = 1000;
@@ -31,6 +31,7 @@ function route() {
   }
   if (view === "filter") openFilter(id.join("/"), db);
   else closeFilter();
+  forgetDenials();
   refreshView();
   // A new view is scrolled to its top, and gets the keyboard's focus there.
   if (before !== "" && (before !== view || view === "filter")) {
@@ -41,7 +42,7 @@ function route() {
 
 async function refreshOverview() {
   try {
-    const now = await ask("/api/overview");
+    const now = await askRepeatedly("/api/overview");
     showHeader(now);
     showOverview(now);
     showReplicaAnswer(now.info);
@@ -54,7 +55,7 @@ async function refreshOverview() {
 // Requests data that change rarely or are expensive.
 async function refreshSlowLog() {
   try {
-    slow = await ask("/api/slowlog");
+    slow = await askRepeatedly("/api/slowlog");
   } catch (error) {
     if (!isRefusal(error)) return;
     slow = null;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Creates and finds elements, and changes only elements whose content differs.
 
+import { nameText } from "/texts.js";
+
 export const byId = (id) => document.getElementById(id);
 
 // make("td", { className: "number" }, "12"): an element with its properties and children. Text
@@ -26,13 +28,22 @@ export function showTiles(id, tiles) {
       make("dt", { textContent: name }), make("dd", { textContent: value }))));
 }
 
+const kUncutLengthMax = 60; // in a cell of a table
+
+// The style sheet shows only the first lines of the text. The tooltip shows the whole text.
+export const longText = (text, tag = "span", properties = {}) =>
+  make(tag, { className: "long", title: text, textContent: text, ...properties });
+
+const cutIfLong = (content) =>
+  (typeof content === "string" && content.length > kUncutLengthMax ? longText(content) : content);
+
 // A table's head names its columns for the cards that rows become on a phone.
 export function row(cells, properties = {}) {
   const made = make("tr", { ...properties });
   made.setAttribute("role", "row");
   for (const { label, content, kind = "" } of cells) {
     const cell = make("td", { className: kind, data: { label } },
-      ...(Array.isArray(content) ? content : [content]));
+      ...[content].flat().map(cutIfLong));
     cell.setAttribute("role", "cell");
     made.append(cell);
   }
@@ -53,9 +64,5 @@ export function showRows(id, labels, lines, empty) {
 }
 
 // Returns a link with the filter's name, which opens the filter.
-export function filterLink(filter, db) {
-  return make("a", {
-    href: `#/filter/${db}/${filter.id}`,
-    textContent: filter.key === "" ? "(empty name)" : filter.key,
-  });
-}
+export const filterLink = (filter, db) =>
+  longText(nameText(filter.key), "a", { href: `#/filter/${db}/${filter.id}` });

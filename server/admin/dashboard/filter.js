@@ -4,8 +4,12 @@
 import { byId, make, setText, showRows, showTiles } from "/dom.js";
 import { badge, badgesOf, bar, errsMore, found, isFixed, levelOf, shareOf } from "/filters.js";
 import { ask, isRefusal } from "/server.js";
-import { bytesText, countText, errorText, momentText, percentText, spanText } from "/texts.js";
+import {
+  bytesText, countedText, countText, errorText, momentText, nameText, percentText, spanText, timeText,
+} from "/texts.js";
 import { showTryIt } from "/try_it.js";
+
+const kMalformed = "The address of this page is not valid: two hexadecimal digits must follow each %";
 
 let opened = null; // { id, db, text of the last answer, isGone }
 
@@ -19,7 +23,7 @@ function described(stats) {
 }
 
 const lengthText = (window) => (window.items === undefined
-  ? spanText(window.seconds) : `${countText(window.items)} items`);
+  ? spanText(window.seconds) : countedText(window.items, "item"));
 
 function showSummary(filter) {
   const listed = found(opened.id, opened.db);
@@ -27,7 +31,7 @@ function showSummary(filter) {
   const tiles = [
     ["Items", countText(filter.items)],
     [filter.kind === "windowed" ? "Reserved for" : isFixed(filter) ? "Full at" : "Grows at",
-      `${countText(filter.kind === "windowed" ? filter["reserved capacity"] : filter.capacity)} items`],
+      countedText(filter.kind === "windowed" ? filter["reserved capacity"] : filter.capacity, "item")],
     ["Error now", errorText(filter["predicted error rate"]), errsMore(filter)],
     ["Error requested", errorText(filter["error rate"])],
     ["Memory", bytesText(filter.bytes)],
@@ -36,16 +40,16 @@ function showSummary(filter) {
   // BF.STATS has no TTL. The list from which the filter was opened has one.
   if (listed !== undefined) tiles.push(["TTL", listed.ttl === null ? "none" : spanText(listed.ttl / 1000)]);
   if (filter.kind !== "windowed") {
-    tiles.splice(2, 0, ["Room for", `${countText(left)} more items`, left === 0 && isFixed(filter)]);
+    tiles.splice(2, 0, ["Room for", countedText(left, "more item"), left === 0 && isFixed(filter)]);
     if (!isFixed(filter)) tiles.push(["Growing takes", bytesText(filter["next layer bytes"])]);
     if (filter["reserved capacity"] !== filter.capacity) {
-      tiles.push(["Reserved for", `${countText(filter["reserved capacity"])} items`]);
+      tiles.push(["Reserved for", countedText(filter["reserved capacity"], "item")]);
     }
   }
   byId("filter-badges").replaceChildren(...badgesOf(filter), badge(filter.layout));
   byId("filter-bar").replaceChildren(bar(shareOf(filter), levelOf(filter)),
-    filter.kind === "windowed" ? `${countText(filter.items)} items remembered; it rotates`
-      : `${percentText(shareOf(filter))} of ${countText(filter.capacity)} items`);
+    filter.kind === "windowed" ? `${countedText(filter.items, "item")} remembered; it rotates`
+      : `${percentText(shareOf(filter))} of ${countedText(filter.capacity, "item")}`);
   showTiles("filter-tiles", tiles);
 }
 
@@ -61,7 +65,7 @@ function ageText(window, generation, stats) {
   if (window.items === undefined) return spanText(Math.max(0, Date.now() - generation.start) / 1000);
   const newest = window.alive.at(-1);
   const before = newest.start + newest.items - generation.start;
-  return `${countText(Math.max(0, before))} items`;
+  return countedText(Math.max(0, before), "item");
 }
 
 const startText = (window, generation) => (window.items === undefined
@@ -72,16 +76,17 @@ function showWindow(stats, generations) {
   byId("window").hidden = !window;
   if (!window) return;
   const room = Math.ceil(stats["reserved capacity"] / window.generations);
+  const seconds = window.seconds / window.generations;
   const part = window.items === undefined
-    ? spanText(window.seconds / window.generations)
-    : `${countText(Math.ceil(window.items / window.generations))} items`;
+    ? (seconds < 60 ? timeText(1e6 * seconds) : spanText(seconds))
+    : countedText(Math.ceil(window.items / window.generations), "item");
   setText("window-note", `Remembers ${lengthText(window)} in ${window.generations} generations of ` +
-    `${part}, beside the newest, which fills up; reserved for ${countText(stats["reserved capacity"])} items, ${countText(room)} a generation` +
-    (window["items over capacity"] > 0 ? `; ${countText(window["items over capacity"])} items came beyond that` : ""));
+    `${part}, beside the newest, which fills up; reserved for ${countedText(stats["reserved capacity"], "item")}, ${countText(room)} a generation` +
+    (window["items over capacity"] > 0 ? `; ${countedText(window["items over capacity"], "item")} came beyond that` : ""));
   byId("timeline").replaceChildren(...generations.map((one, i) => make("div", { className: "generation" },
     make("strong", { textContent: `Generation ${i + 1}` }),
     bar(one.items / Math.max(1, room), one.items > room ? "warn" : ""),
-    make("span", { textContent: `${countText(one.items)} of ${countText(room)} items` }),
+    make("span", { textContent: `${countText(one.items)} of ${countedText(room, "item")}` }),
     make("span", { textContent: `from ${startText(window, one)}` }),
     make("span", { textContent: `${ageText(window, one, stats)} ago` }))));
 }
@@ -101,7 +106,7 @@ const layerLabels = ["Layer", "Items", "Capacity", "Bits set", "Hashes", "Error 
 
 function showLayers(stats, generations) {
   drawLayers(generations, Math.max(...stats.layers.map((layer) => layer.bits)));
-  setText("drawing-note", (stats.layers.length === 1 ? "1 layer" : `${stats.layers.length} layers`) +
+  setText("drawing-note", countedText(stats.layers.length, "layer") +
     (generations.length > 1 ? ` in ${generations.length} generations, the oldest on the left` : "") +
     ", as wide as the root of their bits, filled as their bits are set; the dashed line is one half");
   let serial = 0;
@@ -118,19 +123,24 @@ function showLayers(stats, generations) {
   })), "");
 }
 
+function showTitle(key) {
+  setText("filter-title", nameText(key));
+  byId("filter-title").title = nameText(key);
+}
+
+function showNote(note, hasStats) {
+  byId("filter-note").textContent = note;
+  byId("filter-figures").hidden = !hasStats;
+  byId("filter-layers").hidden = !hasStats;
+}
+
 function showStats(stats) {
-  setText("filter-title", stats.key === "" ? "(empty name)" : stats.key);
-  byId("filter-note").textContent = "";
-  byId("filter-figures").hidden = false;
+  showTitle(stats.key);
+  showNote("", true);
   const generations = generationsOf(stats);
   showSummary(described(stats));
   showWindow(stats, generations);
   showLayers(stats, generations);
-}
-
-function showNoStats(note) {
-  byId("filter-note").textContent = note;
-  byId("filter-figures").hidden = true;
 }
 
 export async function refreshFilter() {
@@ -147,14 +157,18 @@ export async function refreshFilter() {
   } catch (error) {
     if (mine !== opened || !isRefusal(error)) return;
     mine.isGone = true; // deleted or not readable: a retry would not help
-    showNoStats(error.message);
+    showNote(error.message, false);
   }
 }
 
 export function openFilter(id, db) {
-  opened = { id, db, text: "" };
-  setText("filter-title", found(id, db)?.key || decodeURIComponent(id.replace(/%[89A-F]./g, "?")));
-  showNoStats(""); // otherwise the figures of another filter would stay
+  const isMalformed = /%(?![0-9A-F]{2})/i.test(id);
+  opened = isMalformed ? null : { id, db, text: "" };
+  byId("try-it").hidden = isMalformed;
+  // Until the answer arrives, no figures are shown, because they would be those of another filter.
+  showNote(isMalformed ? kMalformed : "", false);
+  if (isMalformed) return showTitle(id);
+  showTitle(found(id, db)?.key ?? decodeURIComponent(id.replace(/%[89A-F]./gi, "?")));
   showTryIt(id, db);
   refreshFilter();
 }

@@ -2,8 +2,8 @@
 // The table of filters: read a page at a time, sorted by a click on a head.
 
 import { byId, filterLink, make, row, setText } from "/dom.js";
-import { ask, isRefusal } from "/server.js";
-import { bytesText, countText, errorText, percentText, spanText } from "/texts.js";
+import { askRepeatedly, isRefusal } from "/server.js";
+import { bytesText, countedText, countText, errorText, percentText, spanText } from "/texts.js";
 
 const kFiltersMax = 10000;
 const kRowsShown = 200;
@@ -33,7 +33,7 @@ export function roomText(filter) {
 }
 
 export function windowText(filter) {
-  if (filter["window items"] !== undefined) return `${countText(filter["window items"])} items`;
+  if (filter["window items"] !== undefined) return countedText(filter["window items"], "item");
   if (filter["window seconds"] !== undefined) return spanText(filter["window seconds"]);
   return "";
 }
@@ -57,18 +57,19 @@ export function badgesOf(filter) {
 
 const ttlText = (ttl) => (ttl === null ? "none" : spanText(ttl / 1000));
 
-// The value by which each head sorts. Numbers are sorted in descending order, texts ascending.
+// The value by which each head sorts, and the class of the column's cells. Numbers are sorted in
+// descending order, texts ascending.
 const columns = {
-  key: { label: "Filter", by: (filter) => filter.key },
-  kind: { label: "Kind", by: (filter) => filter.kind },
-  full: { label: "Full", by: (filter) => (filter.kind === "windowed" ? -1 : shareOf(filter)) },
-  items: { label: "Items", by: (filter) => filter.items },
-  capacity: { label: "Capacity", by: (filter) => filter.capacity },
-  error: { label: "Error now", by: (filter) => filter["predicted error rate"] },
-  requested: { label: "Requested", by: (filter) => filter["error rate"] },
-  ttl: { label: "TTL", by: (filter) => filter.ttl ?? Infinity },
-  memory: { label: "Memory", by: (filter) => filter.bytes },
-  layers: { label: "Layers", by: (filter) => filter.layers },
+  key: { label: "Filter", kind: "name", by: (filter) => filter.key },
+  kind: { label: "Kind", kind: "badges", by: (filter) => filter.kind },
+  full: { label: "Full", kind: "full", by: (filter) => (filter.kind === "windowed" ? -1 : shareOf(filter)) },
+  items: { label: "Items", kind: "number", by: (filter) => filter.items },
+  capacity: { label: "Capacity", kind: "number", by: (filter) => filter.capacity },
+  error: { label: "Error now", kind: "number", by: (filter) => filter["predicted error rate"] },
+  requested: { label: "Requested", kind: "number", by: (filter) => filter["error rate"] },
+  ttl: { label: "TTL", kind: "number", by: (filter) => filter.ttl ?? Infinity },
+  memory: { label: "Memory", kind: "number", by: (filter) => filter.bytes },
+  layers: { label: "Layers", kind: "number", by: (filter) => filter.layers },
 };
 const order = { column: "full", isDescending: true };
 const isText = (value) => typeof value === "string";
@@ -82,26 +83,23 @@ function compare(a, b) {
 
 function filterRow(filter, db) {
   const level = levelOf(filter);
-  const error = filter["predicted error rate"];
   const share = shareOf(filter);
   const shareText = filter.kind === "windowed" ? "rotates" : percentText(share);
   const cells = {
-    key: { content: filterLink(filter, db), kind: "name" },
-    kind: { content: badgesOf(filter), kind: "badges" },
-    full: {
-      content: [make("span", { className: "share" }, bar(share, level), shareText),
-        make("small", { textContent: roomText(filter) })],
-      kind: "full",
-    },
-    items: { content: countText(filter.items), kind: "number" },
-    capacity: { content: countText(filter.capacity), kind: "number" },
-    error: { content: errorText(error), kind: errsMore(filter) ? "number bad" : "number" },
-    requested: { content: errorText(filter["error rate"]), kind: "number" },
-    ttl: { content: ttlText(filter.ttl), kind: "number" },
-    memory: { content: bytesText(filter.bytes), kind: "number" },
-    layers: { content: countText(filter.layers), kind: "number" },
+    key: filterLink(filter, db),
+    kind: badgesOf(filter),
+    full: [make("span", { className: "share" }, bar(share, level), shareText),
+      make("small", { textContent: roomText(filter) })],
+    items: countText(filter.items),
+    capacity: countText(filter.capacity),
+    error: errorText(filter["predicted error rate"]),
+    requested: errorText(filter["error rate"]),
+    ttl: ttlText(filter.ttl),
+    memory: bytesText(filter.bytes),
+    layers: countText(filter.layers),
   };
-  return row(Object.entries(columns).map(([name, { label }]) => ({ label, ...cells[name] })),
+  return row(Object.entries(columns).map(([name, { label, kind }]) =>
+    ({ label, content: cells[name], kind: name === "error" && errsMore(filter) ? `${kind} bad` : kind })),
     { className: level });
 }
 
@@ -111,10 +109,13 @@ function showRows(filters, db) {
   const focusedId = [...rows].find(([, { element }]) => element.contains(document.activeElement))?.[0];
   const shown = new Map();
   for (const filter of filters) {
-    // The TTL changes each second, but its text does not always change.
-    const text = JSON.stringify([db, { ...filter, ttl: ttlText(filter.ttl) }]);
+    // The TTL changes each second, so its cell is updated without a new row.
+    const text = JSON.stringify([db, { ...filter, ttl: null }]);
     const old = rows.get(filter.id);
-    shown.set(filter.id, old && old.text === text ? old : { text, element: filterRow(filter, db) });
+    const { element } = old?.text === text ? old : { element: filterRow(filter, db) };
+    const ttl = element.querySelector('[data-label="TTL"]');
+    if (ttl.textContent !== ttlText(filter.ttl)) ttl.textContent = ttlText(filter.ttl);
+    shown.set(filter.id, { text, element });
   }
   const body = byId("filters");
   const elements = [...shown.values()].map(({ element }) => element);
@@ -134,7 +135,7 @@ async function readFilters(match, db, mine) {
   let pages = 0;
   do {
     pages += 1;
-    const page = await ask("/api/filters", { cursor, match, db });
+    const page = await askRepeatedly("/api/filters", { cursor, match, db });
     if (mine !== asked) return null;
     for (const filter of page.filters) found.set(filter.id, filter);
     cursor = page.cursor;
@@ -145,11 +146,12 @@ async function readFilters(match, db, mine) {
 function showList() {
   const { filters, db, match, isWhole } = list;
   showRows([...filters].sort(compare).slice(0, kRowsShown), db);
-  const more = isWhole ? "" : "; there are more, a pattern narrows the search";
   const shown = Math.min(filters.length, kRowsShown);
+  const more = isWhole ? "" : "; there are more";
+  const hint = shown < filters.length ? "; a pattern narrows the search" : "";
   setText("filters-note", filters.length === 0
     ? `No filter of database ${db} matches ${match}`
-    : `${countText(filters.length)} filters, ${countText(shown)} shown${more}`);
+    : `${countedText(filters.length, "filter")}, ${countText(shown)} shown${more}${hint}`);
 }
 
 export const found = (id, db) =>
@@ -196,10 +198,10 @@ function sortBy(column) {
 // `listener`: called with each list of all filters of a database.
 export function startFilters(listener) {
   onList = listener;
-  byId("heads").append(...Object.entries(columns).map(([name, { label }]) => {
+  byId("heads").append(...Object.entries(columns).map(([name, { label, kind }]) => {
     const button = make("button", { type: "button", textContent: label });
     button.addEventListener("click", () => sortBy(name));
-    const head = make("th", { data: { column: name }, scope: "col" }, button);
+    const head = make("th", { className: kind === "number" ? kind : "", data: { column: name }, scope: "col" }, button);
     head.setAttribute("role", "columnheader");
     return head;
   }));

@@ -4,7 +4,7 @@
 import { Chart } from "/charts.js";
 import { byId, setText, showRows, showTiles } from "/dom.js";
 import { isBehind, replicasOf, replicaText, roleText } from "/header.js";
-import { ask, isRefusal } from "/server.js";
+import { askRepeatedly, isRefusal } from "/server.js";
 import {
   bytesText, clockText, countText, linesOf, momentText, percentText, shortClockText, shortText, spanText, timeText,
 } from "/texts.js";
@@ -15,6 +15,8 @@ const kCommandsShown = 5;
 const kClientsShown = 50;
 
 const perSecond = (text) => (value) => `${text(value)}/s`;
+// An idle second has no percentiles.
+const percentileText = (us) => (us > 0 ? timeText(us) : "–");
 const processorsText = (share) => `${Number((100 * share).toPrecision(3))} %`;
 
 // Each chart has an element, a title, series with the names of figures, and a format of values.
@@ -23,7 +25,7 @@ const kinds = [
     options: { yText: perSecond(shortText) } },
   { id: "chart-latency", title: "Latency of commands: percentiles", isWorst: true,
     series: { p50: "p50", p99: "p99", "p99.9": "p99.9" },
-    options: { yText: timeText, isLogarithmic: true } },
+    options: { yText: percentileText, isLogarithmic: true } },
   { id: "chart-network", title: "Network", series: { "input bytes": "in", "output bytes": "out" },
     options: { yText: perSecond(bytesText), isBinary: true } },
   { id: "chart-cpu", title: "CPU, of one processor", series: { processors: "used" },
@@ -86,7 +88,7 @@ function showCharts() {
 export async function refreshHistory() {
   try {
     const after = moments.length > 0 ? moments.at(-1)[0] : 0;
-    const answer = await ask("/api/history", { after });
+    const answer = await askRepeatedly("/api/history", { after });
     names = answer.names;
     const all = [...moments, ...answer.rows];
     moments = all.filter(([time]) => time > all.at(-1)[0] - kHourMs);
@@ -108,7 +110,7 @@ function showCommands() {
   });
   const total = sums.reduce((sum, { sum: calls }) => sum + calls, 0);
   sums.sort((a, b) => b.sum - a.sum);
-  showRows("commands", ["Command", "Calls", "Share", "Slowest 99 %", "When"], sums.map((one) => [
+  showRows("commands", ["Command", "Calls", "Share", "p99, highest", "When"], sums.map((one) => [
     one.name.toUpperCase().replace("|", " "), [countText(one.sum), "number"],
     [percentText(one.sum / total), "number"], [timeText(one.us), "number"],
     [shortClockText(one.atMs), "number"],
@@ -170,7 +172,7 @@ function showNodes(text) {
 // A list that the user may not read shows a text instead.
 async function fill(id, path, show) {
   try {
-    show(await ask(path));
+    show(await askRepeatedly(path));
     byId(`${id}-error`).textContent = "";
   } catch (error) {
     if (isRefusal(error)) byId(`${id}-error`).textContent = error.message;
@@ -178,8 +180,8 @@ async function fill(id, path, show) {
 }
 
 export async function refreshLists(slow) {
-  if (slow === null) byId("slow-error").textContent = "The user may not read the slow log";
-  else showSlow(slow);
+  setText("slow-error", slow === null ? "The user may not read the slow log" : "");
+  if (slow !== null) showSlow(slow);
   await fill("commands", "/api/commands", (answer) => {
     commands = answer;
     showCommands();
@@ -200,7 +202,7 @@ function saveText() {
 function showPersistence() {
   const tiles = [
     ["Last snapshot", saveText()],
-    ["Its state", info.rdb_last_bgsave_status, info.rdb_last_bgsave_status !== "ok"],
+    ["Last snapshot's state", info.rdb_last_bgsave_status, info.rdb_last_bgsave_status !== "ok"],
     ["Changes since", countText(info.rdb_changes_since_last_save)],
     ["Append log", info.aof_enabled === "1" ? "on" : "off"],
   ];

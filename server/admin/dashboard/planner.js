@@ -4,7 +4,7 @@
 import { Chart } from "/charts.js";
 import { byId, setText, showRows, showTiles } from "/dom.js";
 import { ask } from "/server.js";
-import { bytesText, countText, errorText, exactText, quotedText, shortText } from "/texts.js";
+import { bytesText, countedText, countText, errorText, exactText, quotedText, shortText } from "/texts.js";
 
 const kinds = { plain: "plain", deletable: "deletable", windowed: "windowed", redisbloom: "RedisBloom" };
 let planned = 0;
@@ -18,7 +18,6 @@ function reserveLine({ name, error_rate: rate, capacity, kind, window }) {
 function showFigures(plan) {
   const tiles = [
     ["Memory", bytesText(plan.bytes)],
-    ["Bytes", countText(plan.bytes)],
     ["Disk", bytesText(plan["disk bytes"])],
     ["Bits per item", exactText(plan["bits per item"])],
     ["Hash count", countText(plan["hash count"])],
@@ -75,7 +74,7 @@ export async function refreshPlan() {
 
 export function startPlanner() {
   const xText = (items) => shortText(items);
-  const readText = (items) => `${countText(Math.round(items))} items`;
+  const readText = (items) => countedText(Math.round(items), "item");
   charts = {
     error: new Chart(byId("plan-errors"), { title: "Error rate against items", xText, readText,
       yText: errorText, hidesLast: true }),

@@ -17,20 +17,39 @@ function noteAnswer(isThere) {
 
 export const isGone = () => goneSince !== null;
 
-class Refusal extends Error {}
+class Refusal extends Error {
+  constructor(message, status) {
+    super(message);
+    this.isDenied = status === 403;
+  }
+}
 export const isRefusal = (error) => error instanceof Refusal;
+
+// The server rejects some requests with a line of plain text instead of JSON.
+function parse(response, text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    const isPlain = response.headers.get("Content-Type")?.startsWith("text/plain");
+    return { error: (isPlain && text.trim().split("\n")[0]) || `status ${response.status}` };
+  }
+}
 
 async function send(path, options) {
   let response;
+  let text;
   try {
-    response = await fetch(path, options);
+    // A relative address inherits the user and password of the page's address, which fetch()
+    // rejects.
+    response = await fetch(new URL(path, location.origin), options);
+    text = await response.text();
   } catch {
     noteAnswer(false);
     throw new Error("The server does not answer");
   }
   noteAnswer(true);
-  const answer = await response.json().catch(() => ({ error: `status ${response.status}` }));
-  if (answer !== null && answer.error !== undefined) throw new Refusal(answer.error);
+  const answer = parse(response, text);
+  if (answer !== null && answer.error !== undefined) throw new Refusal(answer.error, response.status);
   return answer;
 }
 
@@ -40,6 +59,21 @@ export function ask(path, parameters = {}) {
   const query = String(new URLSearchParams(parameters));
   if (query === "") return send(path);
   return send(`${path}${path.includes("?") ? "&" : "?"}${query}`);
+}
+
+// The server logs each denied command in ACL LOG. So after a denial, askRepeatedly() sends no
+// request to that path until forgetDenials() is called.
+const denials = new Map(); // by path
+export const forgetDenials = () => denials.clear();
+
+export async function askRepeatedly(path, parameters) {
+  if (denials.has(path)) throw denials.get(path);
+  try {
+    return await ask(path, parameters);
+  } catch (error) {
+    if (error.isDenied) denials.set(path, error);
+    throw error;
+  }
 }
 
 // Another origin cannot send this header.

@@ -13,6 +13,7 @@ export function bytesText(count) {
 }
 
 export const countText = (count) => Number(count).toLocaleString("en");
+export const countedText = (count, noun) => `${countText(count)} ${noun}${Number(count) === 1 ? "" : "s"}`;
 export const exactText = (number) => String(Number(Number(number).toPrecision(6)));
 export const percentText = (share) => `${(100 * share).toFixed(1)} %`;
 
@@ -40,10 +41,15 @@ export function timeText(us) {
   return us >= 1e3 ? `${Number((us / 1e3).toPrecision(3))} ms` : `${Number(us.toPrecision(3))} µs`;
 }
 
+// A time span in one unit, and the rest in the next smaller unit, if any: "10 min", "2 min 30 s".
 export function spanText(seconds) {
   const units = [["d", 86400], ["h", 3600], ["min", 60]];
-  const unit = units.find(([, size]) => seconds >= 2 * size);
-  return unit ? `${Math.floor(seconds / unit[1])} ${unit[0]}` : `${Math.floor(seconds)} s`;
+  const first = units.findIndex(([, size]) => seconds >= 2 * size);
+  if (first < 0) return `${Math.floor(seconds)} s`;
+  const [, size] = units[first];
+  const [lower, lowerSize] = units[first + 1] ?? ["s", 1];
+  const rest = Math.floor((seconds % size) / lowerSize);
+  return `${Math.floor(seconds / size)} ${units[first][0]}${rest > 0 ? ` ${rest} ${lower}` : ""}`;
 }
 
 export const clockText = (ms) => new Date(ms).toLocaleTimeString("en-GB");
@@ -56,6 +62,8 @@ export function momentText(ms) {
   return isToday ? clockText(ms) : `${moment.toLocaleDateString("en-CA")} ${clockText(ms)}`;
 }
 
+export const nameText = (key) => (key === "" ? "(empty name)" : key);
+
 // The lines of a reply. The server writes a line break within a text as \x0a.
 export const linesOf = (text) => text.split("\\x0a").filter((line) => line !== "");
 
@@ -64,7 +72,7 @@ export const linesOf = (text) => text.split("\\x0a").filter((line) => line !== "
 export function quotedWord(encoded) {
   let isPlain = encoded !== "";
   let quoted = "";
-  for (const part of encoded.match(/%[0-9A-F]{2}|[^%]/g) ?? []) {
+  for (const part of encoded.match(/%[0-9A-F]{2}|[^%]/gi) ?? []) {
     const byte = part.length === 3 ? parseInt(part.slice(1), 16) : part.charCodeAt(0);
     const letter = String.fromCharCode(byte);
     const isPrintable = byte >= 0x20 && byte < 0x7f;

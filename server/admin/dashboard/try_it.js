@@ -31,14 +31,37 @@ function showFailure(error) {
   byId("try-error").textContent = error.message;
 }
 
+// The server rejects a request whose header exceeds 8 KiB. The header has other fields too.
+const kAddressBytesMax = 6000;
+
+// Divides the items into batches. Each batch fits into the address of one request.
+function batchesOf(items, { id }) {
+  const batches = [];
+  let left = 0;
+  for (const item of items) {
+    const bytes = `&${new URLSearchParams({ item })}`.length;
+    if (batches.length === 0 || bytes > left) {
+      batches.push([]);
+      left = kAddressBytesMax - id.length;
+    }
+    batches.at(-1).push(item);
+    left -= bytes;
+  }
+  return batches;
+}
+
 async function lookUp() {
   const mine = target;
   const wanted = items();
   if (wanted.length === 0) return showFailure(new Error("Write an item first"));
   try {
-    const { found } = await ask(`/api/exists?key=${mine.id}`,
-      [["db", mine.db], ...wanted.map((item) => ["item", item])]);
-    if (mine !== target) return;
+    const found = [];
+    for (const batch of batchesOf(wanted, mine)) {
+      const answer = await ask(`/api/exists?key=${mine.id}`,
+        [["db", mine.db], ...batch.map((item) => ["item", item])]);
+      if (mine !== target) return;
+      found.push(...answer.found);
+    }
     showAnswers(wanted.map((item, i) => [item, found[i]
       ? [make("span", { className: "badge good", textContent: "probably there" }), ""]
       : [make("span", { className: "badge", textContent: "not there" }), ""]]));
@@ -91,7 +114,7 @@ export async function showTryIt(id, db) {
     byId("try-look").disabled = !may.exists;
     byId("try-switch").disabled = !may.add;
     setText("try-rights", may.add ? `The user '${name}' may write here.`
-      : `The user '${name}' may not run BF.ADD on this filter.`);
+      : `The user '${name}' may not run BF.INSERT on this filter.`);
     if (!may.exists) showFailure(new Error(`The user '${name}' may not run BF.EXISTS on this filter.`));
   } catch (error) {
     if (mine === target) showFailure(error);

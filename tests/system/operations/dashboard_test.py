@@ -153,7 +153,7 @@ class DashboardTest(BrowserTest):
         server = self.start_http_server()
         self.fill(server)
         with server.connect() as client:
-            client.call("BF.RESERVE", "recent", "0.01", "800", "WINDOW", "3600")
+            client.call("BF.RESERVE", "recent", "0.01", "800", "WINDOW", "600")
         self.browse("windows", server)
 
     def test_items_are_looked_up_and_added(self):
@@ -165,8 +165,32 @@ class DashboardTest(BrowserTest):
         server = self.start_http_server()
         self.fill(server)
         with server.connect() as client:
-            client.call("ACL", "SETUSER", "default", "-bf.add")
+            client.call("ACL", "SETUSER", "default", "-bf.insert")
         self.browse("tryIt", server, mayWrite=False)
+
+    def test_long_names_and_many_items_fit(self):
+        server = self.start_http_server()
+        name = "long/" * 600
+        items = [f"item:{i}:{'x' * 30}" for i in range(399)] + ["y" * 2000]
+        with server.connect() as client:
+            client.call("BF.RESERVE", name, "0.000001", "1000")
+            client.call("BF.MADD", name, *items[::2])
+        self.browse("long", server, name=name, items=items)
+
+    def test_denied_paths_are_not_polled(self):
+        server = self.start_http_server()
+        with server.connect() as client:
+            client.call("ACL", "SETUSER", "default", "-bf.scan")
+            self.browse(
+                "denied", server, denied="/api/filters", polled="/api/overview",
+                shownIn="#filters-note",
+                reason="NOPERM this user has no permissions to run the 'bf.scan' command",
+            )  # fmt: skip
+            client.call("ACL", "SETUSER", "default", "+bf.scan", "-info")
+        self.browse(
+            "denied", server, denied="/api/overview", polled="/api/filters", shownIn="#state",
+            reason="The user has no permission to run the 'info' command",
+        )  # fmt: skip
 
     def test_five_hundred_filters_fit(self):
         server = self.start_http_server()

@@ -37,17 +37,21 @@ class Visit {
     });
   }
 
-  async open({ width = 1280, scheme = "light", hash = "" } = {}) {
+  // `credentials`: a part of the page's address, such as "user:password@". `onRequest` is called
+  // with the address of each request.
+  async open({ width = 1280, scheme = "light", hash = "", credentials = "", onRequest } = {}) {
     // A window of its own: a tab behind another one is hidden, and asks the server for nothing.
     const page = await this.context.newPage({ type: "window" });
     page.setDefaultTimeout(kPatienceMs);
     this.watch(page);
+    if (onRequest) page.on("request", (request) => onRequest(new URL(request.url())));
     if (this.task.password) {
       await page.authenticate({ username: "default", password: this.task.password });
     }
     await page.setViewport({ width, height: 900 });
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-    await page.goto(`${this.task.origin}/${hash}`, { waitUntil: "load" });
+    const address = `${this.task.origin.replace("//", `//${credentials}`)}/${hash}`;
+    await page.goto(address, { waitUntil: "load" });
     await until(page, () => document.querySelector("#state").textContent !== "Connecting…" &&
       document.querySelector("#planned").children.length > 0);
     return page;
