@@ -236,6 +236,7 @@ CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
     return result;
   }
   ctx.result.may_have_written = (flags & kWrite) != 0;
+  session_.has_new_write |= ctx.result.may_have_written;
   const bool tracks = session_.subscriptions.tracking() != nullptr;
   if (tracks) [[unlikely]]
     remember_keys(ctx);

@@ -16,6 +16,7 @@
 #include "server/base/process/memory_monitor.h"
 #include "server/base/process/server_state.h"
 #include "server/base/transport/tls_stream.h"
+#include "server/commands/replication/wait_commands.h"
 #include "server/dispatch/admission.h"
 #include "server/dispatch/environment.h"
 #include "server/dispatch/pause_gate.h"
@@ -226,6 +227,7 @@ Connection::State Connection::execute(std::string_view fresh) {
   auto [end, consumed, pending] =
       runner_.run(data, *thread_.batch, thread_.gate, reply_bytes_limit(), input_.big_argument());
   pending_ = std::move(pending);
+  if (session_->has_new_write) record_writes(services_, *session_);
   if (end == RequestRunner::End::kOverOutputLimit) [[unlikely]]
     close_over_output_limit();
   const protocol::RequestParser::Partial partial = runner_.partial();
@@ -506,7 +508,10 @@ void Connection::poll() {
     services_.statistics.count_if_error(counters_.commands[pending_.command_index],
                                         replies.view().substr(reply_begin));
   }
-  if (awaited.has_written()) thread_.gate.record_write(reply_begin);
+  if (awaited.has_written()) {
+    thread_.gate.record_write(reply_begin);
+    record_writes(services_, *session_);
+  }
   if (pending_.is_silent) thread_.gate.drop_fresh();
   timer_.cancel();
   client_.wait = ClientWait::kNone;

@@ -220,6 +220,8 @@ core::Result<> ReplicaController::begin_failover(const Failover::Request& reques
 core::Result<> ReplicaController::take_over(std::string_view history, std::string_view address,
                                             Locking locking) {
   Replication& replication = parts_.replication;
+  // The checks need the hold: before it, REPLICAOF may give this server another history.
+  const auto stream = replication.hold(locking);
   if (!replication.is_replica()) {
     return core::Error{"ERR PSYNC FAILOVER can't be sent to a master."};
   }
@@ -227,7 +229,6 @@ core::Result<> ReplicaController::take_over(std::string_view history, std::strin
     return core::Error{"ERR PSYNC FAILOVER replid must match my replid."};
   }
   log_notice("The leader hands its role over, by {}", address);
-  const auto stream = replication.hold(locking);
   promote(locking);
   return {};
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,11 @@ struct Transaction {
 // Capability that Bloomery replicas send by REPLCONF capa. They treat the commands in the stream as
 // effects, and execute them without checks.
 inline constexpr std::string_view kEffectsCapability = "bloomery";
+// The error of REPLCONF for an option that the leader does not know, which precedes the option.
+inline constexpr std::string_view kUnknownReplconf = "ERR Unrecognized REPLCONF option: ";
+// Value of REPLCONF cluster-node by which a replica asks whether its leader knows the option at
+// all.
+inline constexpr std::string_view kAnyClusterNode = "?";
 
 // The settings that a replica sent by REPLCONF before it asked for the stream.
 struct ReplicaTraits {
@@ -88,6 +94,13 @@ struct SessionUser {
   uint64_t trusted_version = 0;
 };
 
+// The ends of the replication stream and of the append log after a client's write.
+struct WritePosition {
+  uint64_t demotions = 0;  // Replication::demotions() at that time
+  uint64_t stream_offset = 0;
+  uint64_t log_offset = 0;
+};
+
 class Session {
  public:
   explicit Session(uint64_t id);
@@ -101,6 +114,10 @@ class Session {
   SessionUser identity;
   Transaction transaction;
   Subscriptions subscriptions;
+  // Position after the last write; nullopt before the first one. WAIT waits for this position. It
+  // is recorded after each batch of commands; has_new_write says that it is not up to date.
+  std::optional<WritePosition> last_write;
+  bool has_new_write = false;
   std::unique_ptr<ReplicaRole> replica;  // null until the client sends REPLCONF or asks to sync
 
   // Returns whether the client may run only the commands that Redis allows to subscribers in RESP2,

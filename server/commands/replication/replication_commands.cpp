@@ -41,7 +41,7 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
   if (ctx.services.replica_controller.is_failing_over()) {
     return ctx.reply.error(kNoSyncInFailover);
   }
-  if (replication.is_replica() && !replication.link_is_up()) {
+  if (replication.is_replica() && !request.take_over && !replication.link_is_up()) {
     return ctx.reply.error(kNoSyncWithoutLeader);
   }
   // Earlier replies must be sent before the stream starts.
@@ -71,13 +71,14 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
 void psync(Context& ctx) {
   const auto offset = core::parse_int64(ctx.args[2]);
   if (!offset) return ctx.reply.error(kNotAnInteger);
-  if (ctx.client.peer == Peer::kClient && ctx.args.size() > 3 &&
-      equals_ignore_case(ctx.args[3], "FAILOVER")) {
-    auto taken =
-        ctx.services.replica_controller.take_over(ctx.args[1], ctx.client.address, ctx.locking());
-    if (!taken) return ctx.reply.error(taken.error().message);
+  Leader::Request request{ctx.args[1], *offset};
+  if (ctx.args.size() > 3 && equals_ignore_case(ctx.args[3], "FAILOVER")) {
+    request.take_over = [&ctx] {
+      return ctx.services.replica_controller.take_over(ctx.args[1], ctx.client.address,
+                                                       ctx.locking());
+    };
   }
-  serve_stream(ctx, {ctx.args[1], *offset, false});
+  serve_stream(ctx, request);
 }
 
 /* SYNC */
@@ -131,10 +132,11 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
     return read_filter(traits, value);
   } else if (equals_ignore_case(option, "cluster-node")) {
     constexpr size_t kIdSize = 40;
+    if (value == kAnyClusterNode) return {};
     if (value.size() != kIdSize) return core::Error{"ERR REPLCONF cluster-node is no node id"};
     traits.node_id = value;
   } else if (!equals_ignore_case(option, "version")) {
-    return core::Error{fmt::format("ERR Unrecognized REPLCONF option: {}", option)};
+    return core::Error{fmt::format("{}{}", kUnknownReplconf, option)};
   }
   return {};
 }

@@ -17,6 +17,7 @@
 #include "server/replication/leader/leader.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/awaited_reply.h"
+#include "server/session/session.h"
 
 namespace server {
 namespace {
@@ -56,8 +57,22 @@ std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
   return std::nullopt;
 }
 
+WritePosition present_position(const Services& services) {
+  return {services.replication.demotions(), services.replication.offset(),
+          services.journal.end_offset()};
+}
+
+// Returns the position after the session's last write. After a demotion the recorded offsets belong
+// to another stream, so all writes until now are meant.
+WritePosition last_position(const Services& services, const Session& session) {
+  const WritePosition present = present_position(services);
+  if (session.has_new_write) return present;
+  if (!session.last_write) return {.demotions = present.demotions};
+  return session.last_write->demotions == present.demotions ? *session.last_write : present;
+}
+
 // AwaitedAcks: the reply to WAIT and WAITAOF, with the number of replicas that have acknowledged
-// the writes before the command.
+// the client's writes before the command.
 class AwaitedAcks final : public AwaitedReply {
  public:
   struct Wanted {
@@ -67,16 +82,15 @@ class AwaitedAcks final : public AwaitedReply {
     // an array.
     bool are_disks_meant = false;
   };
-  AwaitedAcks(const Services& services, const Wanted& wanted, int64_t timeout_ms)
+  AwaitedAcks(const Services& services, const Session& session, const Wanted& wanted,
+              int64_t timeout_ms)
       : services_(services),
         wanted_(wanted),
-        demotions_(services.replication.demotions()),
-        stream_offset_(services.replication.offset()),
-        log_offset_(services.journal.end_offset()),
+        position_(last_position(services, session)),
         deadline_us_(timeout_ms > 0 ? services.clock.monotonic_us() + timeout_ms * 1000 : 0) {}
 
   bool try_answer(protocol::ReplyWriter& reply, bool is_late) override {
-    if (services_.replication.demotions() != demotions_) {
+    if (services_.replication.demotions() != position_.demotions) {
       reply.error(
           "UNBLOCKED force unblock from blocking operation, instance state changed (master -> "
           "replica?)");
@@ -87,10 +101,10 @@ class AwaitedAcks final : public AwaitedReply {
       return true;
     }
     const Leader& leader = services_.leader;
-    const int64_t replicas = wanted_.are_disks_meant ? leader.count_synced(stream_offset_)
-                                                     : leader.count_acked(stream_offset_);
+    const int64_t replicas = wanted_.are_disks_meant ? leader.count_synced(position_.stream_offset)
+                                                     : leader.count_acked(position_.stream_offset);
     const auto synced = services_.durability.log_synced_offset();
-    const bool is_synced = synced && *synced >= log_offset_;
+    const bool is_synced = synced && *synced >= position_.log_offset;
     const bool is_reached =
         replicas >= wanted_.replicas && (is_synced || !wanted_.is_own_log_synced);
     if (!is_reached && !is_late) return false;
@@ -107,17 +121,14 @@ class AwaitedAcks final : public AwaitedReply {
  private:
   const Services& services_;
   const Wanted wanted_;
-  // Number of times that this server had been demoted from leader to replica when the command
-  // started. After another demotion, stream_offset_ no longer identifies the writes before the
-  // command.
-  const uint64_t demotions_;
-  const uint64_t stream_offset_;
-  const uint64_t log_offset_;  // journal offset of this server when the command started
+  // After a demotion, the position no longer identifies the client's writes.
+  const WritePosition position_;
   const int64_t deadline_us_;
 };
 
 void await_acks(Context& ctx, const AwaitedAcks::Wanted& wanted, int64_t timeout_ms) {
-  const bool waits = ctx.await(std::make_unique<AwaitedAcks>(ctx.services, wanted, timeout_ms));
+  const bool waits =
+      ctx.await(std::make_unique<AwaitedAcks>(ctx.services, ctx.session, wanted, timeout_ms));
   if (waits) ctx.services.leader.request_acks();
 }
 
@@ -184,6 +195,11 @@ const Command kWaitRows[] = {
 };
 
 }  // namespace
+
+void record_writes(const Services& services, Session& session) {
+  session.last_write = present_position(services);
+  session.has_new_write = false;
+}
 
 int64_t replica_offset(const Context& ctx, std::string_view node_id) {
   for (const Leader::Description& replica : ctx.services.leader.describe()) {

@@ -138,27 +138,31 @@ core::Result<> Leader::attach(const std::shared_ptr<Client>& client, const Repli
   const int no_delay = parts_.config.flag(OptionId::kReplDisableTcpNodelay) ? 0 : 1;
   ::setsockopt(link->socket.get(), IPPROTO_TCP, TCP_NODELAY, &no_delay, sizeof no_delay);
   const int64_t now_us = parts_.clock.monotonic_us();
-  {
-    const std::scoped_lock lock(mutex_);
-    drop_foreign(now_us);
-    if (traits.is_foreign()) {
-      if (auto checked = foreign_->check(client->address, now_us); !checked) return checked;
-    }
-    link->moved_us = now_us;
-    if (request.is_sync || !try_partial(link, traits, request, now_us)) {
-      if (!request.is_sync && request.id != "?") ++counters_.refused_partial_syncs;
-      ++counters_.full_syncs;
-      if (!backlog_.is_active()) replication_.begin_backlog();
-      ReplicaTraits served = traits;
-      // A child process that writes directly to sockets cannot write TLS records, because this
-      // process keeps their sequence numbers.
-      if (client->socket.tls != nullptr) served.takes_eof_mark = false;
-      replicas_->add(client->id, served, !request.is_sync, now_us);
-      log_notice("Replica {} asks for a full synchronization", client->address);
-    }
-    links_[client->id] = std::move(link);
-    update_write_gate_locked(now_us);
+  std::unique_lock lock(mutex_);
+  drop_foreign(now_us);
+  if (traits.is_foreign()) {
+    if (auto checked = foreign_->check(client->address, now_us); !checked) return checked;
   }
+  if (request.take_over) {
+    lock.unlock();
+    if (auto taken = request.take_over(); !taken) return taken;
+    lock.lock();
+  }
+  link->moved_us = now_us;
+  if (request.is_sync || !try_partial(link, traits, request, now_us)) {
+    if (!request.is_sync && request.id != "?") ++counters_.refused_partial_syncs;
+    ++counters_.full_syncs;
+    if (!backlog_.is_active()) replication_.begin_backlog();
+    ReplicaTraits served = traits;
+    // A child process that writes directly to sockets cannot write TLS records, because this
+    // process keeps their sequence numbers.
+    if (client->socket.tls != nullptr) served.takes_eof_mark = false;
+    replicas_->add(client->id, served, !request.is_sync, now_us);
+    log_notice("Replica {} asks for a full synchronization", client->address);
+  }
+  links_[client->id] = std::move(link);
+  update_write_gate_locked(now_us);
+  lock.unlock();
   pump_->interrupt();
   return {};
 }
@@ -398,10 +402,7 @@ void Leader::on_second(int64_t now_us) {
   for (const auto& [id, link] : links_) {
     // A loading replica sends empty lines as keepalives, which are not acknowledgements.
     const int64_t silent_us = now_us - link->client->last_interaction_us;
-    const Replica* const replica = replicas_->find(id);
-    if (replica->state == ReplicaState::kAwaitsAck && silent_us < core::kSecondUs) {
-      replicas_->heard(id, now_us);
-    }
+    if (silent_us < core::kSecondUs) replicas_->heard(id, now_us);
   }
   for (const auto id :
        replicas_->timed_out(parts_.config.integer(OptionId::kReplTimeout), now_us)) {

@@ -20,6 +20,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -69,6 +70,9 @@ class Leader {
     std::string_view id = "?";
     int64_t offset = -1;  // offset of the first byte that the replica lacks; PSYNC counts from 1
     bool is_sync = false;
+    // Makes this server the leader, for a leader that hands its role over; empty for others. Called
+    // after all checks: if this server refused its former leader after that, both would lead.
+    std::function<core::Result<>()> take_over = {};
   };
   struct Counters {
     std::atomic<uint64_t> full_syncs{0};

@@ -24,6 +24,7 @@ void Replicas::add(Id id, const ReplicaTraits& traits, bool sends_acks, int64_t 
 void Replicas::add_online(Id id, const ReplicaTraits& traits, uint64_t offset, int64_t now_us) {
   replicas_[id] = {.traits = traits,
                    .state = State::kOnline,
+                   .has_loaded = true,
                    .since_us = now_us,
                    .ack_us = now_us,
                    .acked = offset};
@@ -115,7 +116,7 @@ bool Replicas::ack(Id id, const ReplicaAck& ack, int64_t now_us) {
   replica.log_works = !ack.log_fails;
   replica.ack_us = now_us;
   replica.sends_acks = true;
-  if (replica.state == State::kSnapshot) replica.has_loaded = true;
+  if (replica.state != State::kWaits) replica.has_loaded = true;
   if (replica.state != State::kAwaitsAck) return false;
   enter(replica, State::kOnline, now_us);
   return true;
@@ -123,7 +124,7 @@ bool Replicas::ack(Id id, const ReplicaAck& ack, int64_t now_us) {
 
 void Replicas::heard(Id id, int64_t now_us) {
   const auto found = replicas_.find(id);
-  if (found != replicas_.end()) found->second.ack_us = now_us;
+  if (found != replicas_.end() && !found->second.has_loaded) found->second.ack_us = now_us;
 }
 
 int64_t Replicas::count_acked(uint64_t offset) const {

@@ -36,8 +36,8 @@ struct Replica {
   State state = State::kWaits;
   SnapshotForm form = SnapshotForm::kMarked;  // form of the snapshot that the replica receives
 
-  // True if the replica acknowledged the snapshot before the leader noticed the end of the child
-  // process that wrote it.
+  // True once the replica has acknowledged its snapshot, which may happen before the leader notices
+  // the end of the child process that wrote it. A replica that continues the stream needs none.
   bool has_loaded = false;
   int64_t since_us = 0;  // time at which the replica's present state began
   int64_t ack_us = 0;    // time of the replica's last acknowledgement or keepalive
@@ -91,7 +91,8 @@ class Replicas {
 
   // Records the acknowledgement. Returns true if it has brought the replica online.
   bool ack(Id id, const ReplicaAck& ack, int64_t now_us);
-  // Records a keepalive, which has no offset.
+  // Records a keepalive, which has no offset. It counts while the replica loads its snapshot. After
+  // that only acknowledgements prove that the replica applies the stream.
   void heard(Id id, int64_t now_us);
 
   // Returns how many online replicas have applied the stream up to `offset`. count_synced() counts

@@ -43,6 +43,7 @@ LeaderHandshake::Outcome LeaderHandshake::fail(std::string reason) {
 bool LeaderHandshake::is_asked(Step step) const {
   if (step == Step::kAuth) return !request_.password.empty();
   if (step == Step::kAddress) return !request_.announced_address.empty();
+  if (step == Step::kKind) return !request_.id.empty() && request_.cluster_epoch == 0;
   return step != Step::kEpoch || request_.cluster_epoch != 0;
 }
 
@@ -58,6 +59,8 @@ void LeaderHandshake::send_settings() {
   send({"REPLCONF", "listening-port", fmt::format("{}", request_.listening_port)});
   if (is_asked(Step::kAddress)) send({"REPLCONF", "ip-address", request_.announced_address});
   send({"REPLCONF", "capa", "eof", "capa", "psync2", "capa", kEffectsCapability});
+  // Only a Bloomery knows the option. Version 1.0.0 answers that "?" is no node id.
+  if (is_asked(Step::kKind)) send({"REPLCONF", "cluster-node", kAnyClusterNode});
   if (is_asked(Step::kEpoch)) {
     send({"REPLCONF", "cluster-epoch", fmt::format("{}", request_.cluster_epoch), "cluster-node",
           request_.cluster_node});
@@ -88,6 +91,8 @@ LeaderHandshake::Outcome LeaderHandshake::take(std::string_view line) {
     // The error for a rejected AUTH has the text of Redis, so that searches in logs find it.
     return fail(fmt::format("Unable to AUTH to MASTER: {} (masterauth, masteruser)",
                             excerpt(line, kShownLineBytes)));
+  } else if (step_ == Step::kKind) {
+    leader_is_foreign_ = is_error && line.substr(1).starts_with(kUnknownReplconf);
   } else if (step_ == Step::kEpoch && is_error) {
     return fail(fmt::format("the leader answers REPLCONF cluster-epoch: {}",
                             excerpt(line, kShownLineBytes)));

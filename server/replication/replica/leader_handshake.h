@@ -50,13 +50,16 @@ class LeaderHandshake {
   // id() and offset() are valid after kFullSync and kContinue. A leader without PSYNC gives no id.
   const std::string& id() const { return id_; }
   int64_t offset() const { return offset_; }
+  // Returns whether the leader is no Bloomery. Valid after kContinue; false in a cluster, whose
+  // servers are all alike.
+  bool leader_is_foreign() const { return leader_is_foreign_; }
   // Returns false for a leader without PSYNC, which has no offsets either.
   bool knows_psync() const { return knows_psync_; }
   // Returns the reason why the handshake failed. Valid after kFailed.
   const std::string& failure() const { return failure_; }
 
  private:
-  enum class Step : uint8_t { kPing, kAuth, kPort, kAddress, kCapabilities, kEpoch, kPsync };
+  enum class Step : uint8_t { kPing, kAuth, kPort, kAddress, kCapabilities, kKind, kEpoch, kPsync };
 
   Outcome fail(std::string reason);
   void send(std::initializer_list<std::string_view> words);
@@ -70,6 +73,7 @@ class LeaderHandshake {
   const Request& request_;
   std::string& output_;
   Step step_ = Step::kPing;
+  bool leader_is_foreign_ = false;
   bool knows_psync_ = true;
   std::string id_;
   int64_t offset_ = 0;

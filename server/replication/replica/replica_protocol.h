@@ -84,6 +84,7 @@ class ReplicaProtocol {
   Phase phase() const { return phase_; }
   const std::string& id() const { return id_; }
   int64_t offset() const { return offset_; }
+  bool leader_is_foreign() const { return handshake_.leader_is_foreign(); }
   // Returns the offset up to which the stream was received, applied or not.
   int64_t received_offset() const;
   std::string_view snapshot_bytes() const { return snapshot_bytes_; }

@@ -288,20 +288,32 @@ Replacement ReplicaSession::replacement_by(const SnapshotFacts& facts,
 }
 
 core::Result<> ReplicaSession::go_on() {
+  bool changes_kind = false;
   {
     const std::scoped_lock lock(parts_.replication.apply_mutex());
     if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
-    is_served_ = true;
-    if (!surroundings_.failures.is_repeating()) {
-      log_notice("The leader goes on at offset {} with {}", link_->offset(), link_->id());
-    }
-    parts_.replication.continue_as(link_->id());
-    ++figures_.partial_syncs;
-    begin_stream(!parts_.replication.stream_is_foreign(), parts_.replication.stream_database());
-    record_link_up();
+    // A server of another kind that was promoted continues the history of a Bloomery. But the
+    // commands that it adds are requests, and not effects.
+    changes_kind = link_->leader_is_foreign() && !parts_.replication.stream_is_foreign();
+    changes_kind ? parts_.replication.record_divergence() : continue_stream();
   }
   surroundings_.on_accepted();
-  return {};
+  if (!changes_kind) return {};
+  return core::Error{
+      "the leader continues the history of a Bloomery and is none: all data are "
+      "requested again"};
+}
+
+// REQUIRES: apply_mutex() is held.
+void ReplicaSession::continue_stream() {
+  is_served_ = true;
+  if (!surroundings_.failures.is_repeating()) {
+    log_notice("The leader goes on at offset {} with {}", link_->offset(), link_->id());
+  }
+  parts_.replication.continue_as(link_->id());
+  ++figures_.partial_syncs;
+  begin_stream(!parts_.replication.stream_is_foreign(), parts_.replication.stream_database());
+  record_link_up();
 }
 
 // Prepares to apply the stream. REQUIRES: apply_mutex() is held.

@@ -81,6 +81,7 @@ class ReplicaSession {
   core::Result<> finish_snapshot();
   Replacement replacement_by(const SnapshotFacts& facts, const std::function<void()>& on_piece);
   core::Result<> go_on();
+  void continue_stream();
   core::Result<> apply_units();
   core::Result<> apply_unit();
   void begin_stream(bool has_own_stream, unsigned database);

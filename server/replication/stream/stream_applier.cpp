@@ -34,6 +34,12 @@ bool is_dispensable(std::string_view name) {
   });
 }
 
+// Returns whether the command failed because this server does not have it. FUNCTION and SCRIPT are
+// known, but their subcommands that change scripts are not there.
+bool is_left_out(const StreamSplitter::Command& command, const ReplayedError& error) {
+  return error.is_unknown_command || is_dispensable(command.front());
+}
+
 }  // namespace
 
 StreamApplier::StreamApplier(std::unique_ptr<Replayer> replayer, CommandOrigin origin,
@@ -61,7 +67,7 @@ core::Result<> StreamApplier::apply_one(const StreamSplitter::Command& command, 
     record_select(command);
     return {};
   }
-  if (error->is_unknown_command) return refuse_or_skip(command, unserved);
+  if (is_left_out(command, *error)) return refuse_or_skip(command, unserved);
   return record_error(command.front(), *error);
 }
 
@@ -77,8 +83,8 @@ core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) 
       continue;
     }
     is_whole = false;
-    const auto handled = error->is_unknown_command ? refuse_or_skip(command, unserved)
-                                                   : record_error(command.front(), *error);
+    const auto handled = is_left_out(command, *error) ? refuse_or_skip(command, unserved)
+                                                      : record_error(command.front(), *error);
     if (!handled) {
       (void)execute({"DISCARD"});
       return handled;

@@ -248,6 +248,51 @@ class FailoverTest(ReplicaTest):
         self.assertEqual(to_redis.call("GET", "key"), b"value")
         self.assertEqual(to_redis.call("GET", "later"), b"1")
 
+    def test_a_promoted_redis_gives_all_data_again(self):
+        """A Redis that takes over continues the history, but its commands are not effects."""
+        leader, to_leader, replica, to_replica = self.pair()
+        for server in (leader, replica):
+            server.expect_log("continues the history of a Bloomery and is none")
+        redis = self.start_redis("--replicaof", f"127.0.0.1 {leader.port}")
+        redis.expect_log(r".*")
+        to_redis = self.connect(redis)
+        self.wait_for_link(to_redis)
+        wait_until(lambda: f"port={redis.port},state=online" in str(info(to_leader)), "online")
+        to_leader.call("SET", "a", "1")
+        self.assertEqual(to_leader.call("FAILOVER", "TO", "127.0.0.1", redis.port), b"OK")
+        self.wait_for_state(to_leader, "no-failover")
+        self.assertEqual(info(to_redis)["role"], "master")
+        self.follow(to_replica, redis.port)
+        for follower in (to_leader, to_replica):
+            self.wait_for_link(follower)
+            self.assertEqual(info(follower)["role"], "slave")
+        self.assertEqual(self.full_syncs(to_redis), [2])
+        to_redis.call("FUNCTION", "FLUSH")
+        to_redis.call("SET", "b", "2")
+        for follower in (to_leader, to_replica):
+            self.wait_until_equal_offsets(to_redis, follower)
+            self.assertEqual(follower.call("MGET", "a", "b"), [b"1", b"2"])
+        self.assertEqual(self.full_syncs(to_redis), [2])
+
+    def test_a_redis_that_is_refused_goes_on_leading(self):
+        """The target refuses its leader before it takes the role, so never both lead."""
+        redis = self.start_redis()
+        redis.expect_log(r".*")
+        to_redis = self.connect(redis)
+        server, heir = self.start("--replica-foreign", "no")
+        server.expect_log("is refused: .*replica-foreign no")
+        self.follow(heir, redis.port)
+        self.wait_for_link(heir)
+        wait_until(lambda: "state=online" in info(to_redis).get("slave0", ""), "online")
+        self.assertEqual(to_redis.call("FAILOVER", "TIMEOUT", "10000"), b"OK")
+        self.wait_for_state(to_redis, "no-failover")
+        self.assertEqual(info(to_redis)["role"], "master")
+        self.assertEqual(info(heir)["role"], "slave")
+        self.wait_for_link(heir)
+        to_redis.call("SET", "later", "1")
+        self.wait_until_equal_offsets(to_redis, heir)
+        self.assertEqual(heir.call("GET", "later"), b"1")
+
     def test_errors(self):
         leader, to_leader, replica, to_replica = self.pair()
         alone = self.start()[1]

@@ -12,11 +12,13 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
 from harness import SLOW, ServerTest, pace, seed_from_environment, wait_until
 from harness.replication_peer import CuttingProxy, RawReplica, Writers, info
 from harness.resp import encode
+from harness.waiting import DEADLINE_S
 
 FAST = ("--repl-diskless-sync-delay", "0")
 
@@ -264,6 +266,61 @@ class StreamTest(LeaderTest):
             wait_until(only_the_good_one_is_left)
         good.close()
         stuck.close()
+
+    def test_wait_is_for_the_writes_of_its_client(self):
+        """As in redis-server, WAIT counts replicas that have the client's own writes."""
+        leader = self.start_leader("--appendonly", "yes")
+        replica = RawReplica(leader.port)
+        replica.full_sync()
+        names = ("reader", "earlier", "writer")
+        clients = {name: self.enterContext(leader.connect()) for name in names}
+        wait_until(lambda: "state=online" in info(clients["reader"])["slave0"])
+        clients["earlier"].call("SET", "a", "1")
+        replica.read_stream_until(encode("SET", "a", "1"))
+        replica.ack(replica.offset, "FACK", replica.offset)
+        self.assertEqual(clients["earlier"].call("WAIT", 1, 0), 1)
+        clients["writer"].call("SET", "b", "1")
+        for name in ("reader", "earlier"):
+            self.assertEqual(clients[name].call("WAIT", 1, 0), 1, name)
+            self.assertEqual(clients[name].call("WAITAOF", 1, 1, 0), [1, 1], name)
+        self.assertEqual(clients["writer"].call("WAIT", 1, 100), 0)
+        # In one batch with a write, WAIT is for that write.
+        replies = clients["earlier"].pipeline([("SET", "c", "1"), ("WAIT", 1, 100)])
+        self.assertEqual([parsed for parsed, _ in replies], [b"OK", 0])
+        # The write of a transaction counts as well.
+        replica.read_stream_until(encode("SET", "c", "1"))
+        replica.ack(replica.offset, "FACK", replica.offset)
+        self.assertEqual(clients["earlier"].call("WAIT", 1, 0), 1)
+        clients["reader"].pipeline([("MULTI",), ("SET", "d", "1"), ("EXEC",)])
+        self.assertEqual(clients["reader"].call("WAIT", 1, 100), 0)
+        self.assertEqual(clients["earlier"].call("WAIT", 1, 0), 1)
+        replica.close()
+
+    def test_empty_lines_keep_a_loading_replica(self):
+        """A replica that loads a big snapshot sends nothing but empty lines."""
+        timeout_s = int(max(2, 2 * SLOW))
+        leader = self.start_server(
+            "--repl-diskless-sync", "no", "--repl-timeout", timeout_s
+        )  # fmt: skip
+        leader.expect_log("nothing was heard of it for repl-timeout")
+        replica = RawReplica(leader.port, capa=("psync2",))
+        self.assertTrue(replica.psync().startswith(b"+FULLRESYNC"))
+        replica.read_snapshot()
+
+        def send_empty_lines(until):
+            while time.monotonic() < until:
+                replica.link.send(b"\n")
+                pace(0.1)
+
+        with leader.connect() as client:
+            send_empty_lines(time.monotonic() + 2 * timeout_s + 1)
+            self.assertEqual(info(client)["connected_slaves"], "1")
+            replica.ack()
+            # After an acknowledgement, empty lines prove nothing.
+            with self.assertRaises(OSError):
+                send_empty_lines(time.monotonic() + DEADLINE_S)
+            self.assertEqual(info(client)["connected_slaves"], "0")
+        replica.close()
 
 
 if __name__ == "__main__":

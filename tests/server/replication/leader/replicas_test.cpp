@@ -186,6 +186,20 @@ TEST_F(ReplicasTest, SilenceEndsLinksThatMustAcknowledge) {
   EXPECT_THAT(replicas_.timed_out(60, late + 61 * core::kSecondUs), ElementsAre(1, 3));
 }
 
+// A replica goes online when it has received the last byte of a file, before it has loaded it.
+TEST_F(ReplicasTest, EmptyLinesCountUntilTheSnapshotIsLoaded) {
+  replicas_.add(1, {}, true, now_);
+  replicas_.finish_snapshot(begin(), now_);
+  replicas_.go_online(1, now_);
+  replicas_.heard(1, now_ + 50 * core::kSecondUs);
+  EXPECT_THAT(replicas_.timed_out(60, now_ + 100 * core::kSecondUs), IsEmpty());
+  EXPECT_EQ(replicas_.count_good(10, now_ + 55 * core::kSecondUs), 1);
+  now_ += 100 * core::kSecondUs;
+  replicas_.ack(1, {1, std::nullopt}, now_);
+  replicas_.heard(1, now_ + 50 * core::kSecondUs);
+  EXPECT_THAT(replicas_.timed_out(60, now_ + 61 * core::kSecondUs), ElementsAre(1));
+}
+
 TEST_F(ReplicasTest, EmptyLinesGoToThoseWhoWaitAndNotIntoASnapshot) {
   replicas_.add(1, marked(), true, now_);
   EXPECT_THAT(replicas_.keep_alive(), ElementsAre(1));

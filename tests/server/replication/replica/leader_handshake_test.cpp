@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "server/replication/replica/leader_handshake.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "server/session/session.h"
 #include "tests/support/stream_bytes.h"
 
 namespace server {
@@ -73,7 +75,7 @@ TEST_F(LeaderHandshakeTest, AsksForTheStreamBehindTheDataThatIsThere) {
   request_.id = kLeaderId;
   request_.offset = 41;
   request_.takes_over = true;
-  agree(2);
+  agree(3);
   EXPECT_TRUE(sent().ends_with(command({"PSYNC", kLeaderId, "42", "FAILOVER"})));
   EXPECT_EQ(take("+CONTINUE " + std::string(40, 'b')), HandshakeOutcome::kContinue);
   EXPECT_EQ(handshake().id(), std::string(40, 'b'));
@@ -82,9 +84,26 @@ TEST_F(LeaderHandshakeTest, AsksForTheStreamBehindTheDataThatIsThere) {
 
 TEST_F(LeaderHandshakeTest, ContinuesUnderTheIdItAskedFor) {
   request_.id = kLeaderId;
-  agree(2);
+  agree(3);
   EXPECT_EQ(take("+CONTINUE"), HandshakeOutcome::kContinue);
   EXPECT_EQ(handshake().id(), kLeaderId);
+}
+
+// Version 1.0.0 rejects the value, and other servers reject the option.
+TEST_F(LeaderHandshakeTest, LearnsWhetherTheLeaderIsABloomery) {
+  const std::pair<std::string, bool> answers[] = {
+      {"+OK", false},
+      {"-ERR another error", false},
+      {fmt::format("-{}cluster-node", kUnknownReplconf), true}};
+  for (const auto& [answer, is_foreign] : answers) {
+    handshake_.reset();
+    request_.id = kLeaderId;
+    agree(2);
+    EXPECT_NE(sent().find(command({"REPLCONF", "cluster-node", "?"})), std::string::npos);
+    EXPECT_EQ(take(answer), HandshakeOutcome::kNone);
+    EXPECT_EQ(take("+CONTINUE"), HandshakeOutcome::kContinue);
+    EXPECT_EQ(handshake().leader_is_foreign(), is_foreign) << answer;
+  }
 }
 
 TEST_F(LeaderHandshakeTest, DoesNotContinueWhatItDidNotAskFor) {
@@ -146,7 +165,7 @@ TEST_F(LeaderHandshakeTest, FailsWithAServerThatIsNoLeader) {
 TEST_F(LeaderHandshakeTest, TakesOverOnlyFromALeaderThatKnowsHow) {
   request_.id = kLeaderId;
   request_.takes_over = true;
-  agree(2);
+  agree(3);
   EXPECT_EQ(take("-ERR syntax"), HandshakeOutcome::kFailed);
 }
 

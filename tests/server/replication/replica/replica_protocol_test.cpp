@@ -26,7 +26,9 @@ using Phase = ReplicaProtocol::Phase;
 const std::string kId = "0123456789abcdef0123456789abcdef01234567";
 const std::string kOtherId = "fedcba9876543210fedcba9876543210fedcba98";
 const std::string kMark = "MARKMARKMARKMARKMARKMARKMARKMARKMARKMARK";
+// The leader's replies to PING and to the settings of a replica, without and with data.
 const std::string kGreeting = "+PONG\r\n+OK\r\n+OK\r\n";
+const std::string kGreetingWithData = kGreeting + "+OK\r\n";
 
 ReplicaProtocol::Request request(std::string id = "", int64_t offset = 0) {
   ReplicaProtocol::Request request;
@@ -120,7 +122,7 @@ TEST(ReplicaProtocolTest, APasswordAloneIsTheDefaultUsers) {
 
 TEST(ReplicaProtocolTest, DataThatIsThereAsksToContinue) {
   TestReplica replica(request(kId, 499));
-  replica.receive(kGreeting);
+  replica.receive(kGreetingWithData);
   EXPECT_TRUE(replica.sent.ends_with(command({"PSYNC", kId, "500"})));
   replica.receive("\n\n+CONTINUE " + kOtherId + "\r\n" + command({"SET", "a", "1"}));
   EXPECT_EQ(replica.events, fmt::format("continue {} 499;unit;", kOtherId));
@@ -129,7 +131,7 @@ TEST(ReplicaProtocolTest, DataThatIsThereAsksToContinue) {
 
 TEST(ReplicaProtocolTest, ContinueWithoutAnIdKeepsTheOldOne) {
   TestReplica replica(request(kId, 0));
-  replica.receive(kGreeting + "+CONTINUE\r\n");
+  replica.receive(kGreetingWithData + "+CONTINUE\r\n");
   EXPECT_EQ(replica.events, fmt::format("continue {} 0;", kId));
 }
 
@@ -137,7 +139,7 @@ TEST(ReplicaProtocolTest, TakingOverSaysSo) {
   auto asked = request(kId, 9);
   asked.takes_over = true;
   TestReplica replica(asked);
-  replica.receive(kGreeting);
+  replica.receive(kGreetingWithData);
   EXPECT_TRUE(replica.sent.ends_with(command({"PSYNC", kId, "10", "FAILOVER"})));
   replica.receive("-ERR no\r\n");
   EXPECT_EQ(replica.events, "failed;") << "and not SYNC";
@@ -212,7 +214,7 @@ TEST(ReplicaProtocolTest, RandomPiecesGiveTheSame) {
 
 TEST(ReplicaProtocolTest, AcksGoOutEachSecondAndWhenAsked) {
   TestReplica replica(request(kId, 100));
-  replica.receive(kGreeting + "+CONTINUE\r\n");
+  replica.receive(kGreetingWithData + "+CONTINUE\r\n");
   replica.sent.clear();
   replica.link.tick(replica.now_us);
   replica.run();
@@ -243,7 +245,7 @@ TEST(ReplicaProtocolTest, AckReportsFailingLogInCluster) {
   auto asked = request(kId, 100);
   asked.cluster_node = std::string(40, 'b');
   TestReplica replica(asked);
-  replica.receive(kGreeting + "+CONTINUE\r\n");
+  replica.receive(kGreetingWithData + "+CONTINUE\r\n");
   const auto acks = [&replica] {
     replica.sent.clear();
     replica.link.tick(replica.now_us);
@@ -265,7 +267,7 @@ TEST(ReplicaProtocolTest, AckReportsFailingLogInCluster) {
 
 TEST(ReplicaProtocolTest, OnlyLeadersOfClustersLearnOfTheLog) {
   TestReplica replica(request(kId, 100));
-  replica.receive(kGreeting + "+CONTINUE\r\n");
+  replica.receive(kGreetingWithData + "+CONTINUE\r\n");
   replica.link.set_log({.fails = true});
   replica.sent.clear();
   replica.link.tick(replica.now_us);
@@ -275,7 +277,8 @@ TEST(ReplicaProtocolTest, OnlyLeadersOfClustersLearnOfTheLog) {
 
 TEST(ReplicaProtocolTest, NoAckInsideAGroup) {
   TestReplica replica(request(kId, 0));
-  replica.receive(kGreeting + "+CONTINUE\r\n" + command({"MULTI"}) + command({"SET", "a", "1"}));
+  replica.receive(kGreetingWithData + "+CONTINUE\r\n" + command({"MULTI"}) +
+                  command({"SET", "a", "1"}));
   replica.sent.clear();
   replica.link.tick(core::kSecondUs);
   replica.run();
@@ -332,7 +335,7 @@ TEST(ReplicaProtocolTest, ALongLoadIsNoSilence) {
 
 TEST(ReplicaProtocolTest, AnOldLeaderIsAskedWithSync) {
   TestReplica replica(request(kId, 12));
-  replica.receive(kGreeting + "-ERR unknown command 'PSYNC'\r\n");
+  replica.receive(kGreetingWithData + "-ERR unknown command 'PSYNC'\r\n");
   EXPECT_TRUE(replica.sent.ends_with(command({"SYNC"})));
   EXPECT_EQ(replica.events, "full  0;");
   replica.receive("$3\r\nRDB" + command({"SET", "a", "1"}));
@@ -400,7 +403,8 @@ TEST(ReplicaProtocolTest, AUnitThatIsTooBigNeedsAFullSync) {
   auto asked = request(kId, 7);
   asked.unit_bytes_max = 1000;
   TestReplica replica(std::move(asked));
-  replica.receive(kGreeting + "+CONTINUE\r\n" + command({"SET", "a", std::string(900, 'x')}));
+  replica.receive(kGreetingWithData + "+CONTINUE\r\n" +
+                  command({"SET", "a", std::string(900, 'x')}));
   EXPECT_EQ(replica.link.phase(), Phase::kStream);
   EXPECT_FALSE(replica.link.needs_full_sync());
   replica.receive(command({"MULTI"}) + command({"SET", "a", std::string(500, 'x')}) +

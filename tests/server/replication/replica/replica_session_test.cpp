@@ -36,12 +36,13 @@ using ReplicaSessionTest = ReplicaFixture;
 
 TEST_F(ReplicaSessionTest, TellsTheLeaderWhereItListensAndWhatItCan) {
   begin_stream(kEmptySnapshot);
-  ASSERT_EQ(played_.said.size(), 4U);
+  ASSERT_EQ(played_.said.size(), 5U);
   EXPECT_EQ(played_.said[0], "PING");
   EXPECT_EQ(played_.said[1], "REPLCONF listening-port " + std::to_string(config_.port()));
   EXPECT_EQ(played_.said[2], "REPLCONF capa eof capa psync2 capa bloomery");
-  EXPECT_THAT(played_.said[3], MatchesRegex("PSYNC [0-9a-f]+ [0-9]+"));
-  EXPECT_EQ(played_.said[3].find(' ', 6), 6 + played_.kId.size());
+  EXPECT_EQ(played_.said[3], "REPLCONF cluster-node ?");
+  EXPECT_THAT(played_.said[4], MatchesRegex("PSYNC [0-9a-f]+ [0-9]+"));
+  EXPECT_EQ(played_.said[4].find(' ', 6), 6 + played_.kId.size());
 }
 
 TEST_F(ReplicaSessionTest, AnnouncesAnotherAddressWhenItShall) {

@@ -157,6 +157,12 @@ TEST_F(StreamApplierTest, UnservedCommandsAreLeftOutWhenAllowed) {
 TEST_F(StreamApplierTest, SkipsUnknownCommandsWithoutKeys) {
   auto applier = this->applier();
   EXPECT_TRUE(apply(applier, {{"FUNCTION", "LOAD", "x"}}));
+  // This server knows SCRIPT and FUNCTION, but not as commands of a stream.
+  EXPECT_TRUE(apply(applier, {{"FUNCTION", "FLUSH"}}));
+  EXPECT_TRUE(apply(applier, {{"MULTI"}, {"SCRIPT", "FLUSH"}, {"SET", "b", "1"}, {"EXEC"}}));
+  EXPECT_EQ(run({"GET", "b"}), "$1\r\n1\r\n");
+  EXPECT_EQ(figures_.failed_commands, 0U);
+  EXPECT_EQ(figures_.skipped_commands, 3U);
   EXPECT_TRUE(apply(applier, {{"MULTI"}, {"SPUBLISH", "c", "m"}, {"SET", "a", "1"}, {"EXEC"}}));
   EXPECT_EQ(run({"GET", "a"}), "$1\r\n1\r\n");
 }
