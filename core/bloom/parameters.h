@@ -143,10 +143,14 @@ inline constexpr unsigned kMaxRegionBits = 255;
 inline constexpr unsigned kDefaultRegionBits = 4;
 
 struct FilterParameters {
+  static constexpr uint32_t kUsualIdleGrowth = 2;
+
   double error_rate = 0.01;
   uint64_t capacity = 100;
   // Capacity of a new layer divided by that of the layer before; 0 for a filter that never grows.
   uint32_t expansion = 2;
+  // The growth factor that RedisBloom stores for a filter that never grows. It has no effect.
+  uint32_t idle_growth = kUsualIdleGrowth;
   // Error rate of layer i+1 divided by that of layer i; 0 selects the layout's own series.
   double tightening_ratio = 0;
   LayoutId layout = kDefaultLayout;
@@ -157,15 +161,12 @@ struct FilterParameters {
   bool rounds_to_power_of_two = false;
   // Bits per region; used by layouts with regions. 0 selects the default.
   uint8_t region_bits = 0;
-  // The growth factor that RedisBloom stores for a filter that never grows. It has no effect.
-  uint16_t idle_growth = kUsualIdleGrowth;
   // True for a union whose item count was estimated from the bits.
   bool item_count_is_estimated = false;
   // Window of a filter that drops its oldest items. The error rate and the capacity of such a
   // filter apply to the whole window.
   WindowSettings window{};
 
-  static constexpr uint16_t kUsualIdleGrowth = 2;
   bool is_scaling() const { return expansion != 0; }
   bool operator==(const FilterParameters&) const = default;
 };

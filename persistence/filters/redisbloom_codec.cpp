@@ -123,7 +123,7 @@ bool read_redisbloom_options(uint64_t options, uint64_t growth, FilterParameters
   parameters.rounds_to_power_of_two = (options & kNotRounded) == 0;
   parameters.hashes_32_bits = (options & kHashes64Bits) == 0;
   parameters.expansion = is_scaling ? static_cast<uint32_t>(growth) : 0;
-  if (!is_scaling) parameters.idle_growth = static_cast<uint16_t>(growth);
+  if (!is_scaling) parameters.idle_growth = static_cast<uint32_t>(growth);
   return true;
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -20,8 +21,9 @@ class ModuleReader;
 
 // The maximum value of the options field, which both module values and chunk headers contain.
 inline constexpr uint64_t kRedisBloomOptionsMax = 15;
-// The largest growth factor (EXPANSION) that RedisBloom's BF.RESERVE accepts.
-inline constexpr uint64_t kRedisBloomGrowthMax = 32768;
+// The largest growth factor (EXPANSION) that the format can store. RedisBloom accepted each of them
+// until Redis 8, which limits BF.RESERVE to 32768.
+inline constexpr uint64_t kRedisBloomGrowthMax = std::numeric_limits<uint32_t>::max();
 uint64_t redisbloom_options_of(const core::bloom::FilterParameters& parameters);
 uint64_t redisbloom_growth_of(const core::bloom::FilterParameters& parameters);
 // Stores options and growth in the parameters. Returns false if no redisbloom filter has this

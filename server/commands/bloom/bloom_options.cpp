@@ -9,6 +9,8 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/bloom/parameters.h"
 #include "core/bloom/redisbloom_layout.h"
@@ -63,8 +65,9 @@ struct Settings {
 class SettingsParser {
  public:
   // `arity` is the command's error for a missing argument.
-  SettingsParser(ArgumentCursor& cursor, std::string_view arity, WindowWords window)
-      : cursor_(cursor), arity_(arity) {
+  SettingsParser(ArgumentCursor& cursor, std::string_view arity, WindowWords window,
+                 CommandOrigin origin = CommandOrigin::kClient)
+      : cursor_(cursor), arity_(arity), origin_(origin) {
     settings_.window = window;
   }
 
@@ -151,6 +154,7 @@ class SettingsParser {
  private:
   static constexpr std::string_view kCountForm = "write an integer, such as 100000";
   static constexpr int64_t kCapacityMax = core::bloom::kMaxLayerCapacity;
+  static constexpr int64_t kStoredExpansionMax = std::numeric_limits<uint32_t>::max();
 
   // BF.RESERVE and BF.PLAN have separate errors for a number out of range and for a word that is
   // not a number. BF.INSERT has one text for both.
@@ -170,7 +174,9 @@ class SettingsParser {
   void take_expansion() {
     if (!has_value(text_of(kNoExpansion, kInsertArity))) return;
     const int64_t expansion = cursor_.take_int64(text_of("ERR bad expansion", kInsertExpansion));
-    if (cursor_.ok() && (expansion < 0 || expansion > kExpansionMax)) {
+    // RedisBloom before Redis 8 and valkey-bloom accept every factor that their files can store.
+    const int64_t most = origin_ == CommandOrigin::kClient ? kExpansionMax : kStoredExpansionMax;
+    if (cursor_.ok() && (expansion < 0 || expansion > most)) {
       cursor_.fail(text_of("ERR expansion must be in the range [0, 32768]", kInsertExpansion));
     }
     settings_.expansion = static_cast<uint32_t>(expansion);
@@ -224,6 +230,7 @@ class SettingsParser {
 
   ArgumentCursor& cursor_;
   const std::string_view arity_;
+  const CommandOrigin origin_;
   Settings settings_;
   std::string hinted_;  // error text with a hint; the argument cursor may hold a view of it
 };
@@ -389,6 +396,41 @@ core::Result<FilterRequest> finish(const Context& ctx, const ArgumentCursor& cur
   return request;
 }
 
+// Returns the option for which RedisBloom takes the word in BF.INSERT; empty if there is none.
+// RedisBloom looks at some letters only.
+std::string_view redisbloom_option(std::string_view word) {
+  const auto letter = [&](size_t at) {
+    return at < word.size() ? static_cast<char>(word[at] | 0x20) : '\0';
+  };
+  switch (letter(0)) {
+    case 'i':
+      return "ITEMS";
+    case 'c':
+      return "CAPACITY";
+    case 'e':
+      return letter(1) == 'r' ? "ERROR" : "EXPANSION";
+    case 'n':
+      return letter(2) == 'c' ? "NOCREATE" : "NONSCALING";
+    default:
+      return {};
+  }
+}
+
+// Returns the words of a BF.INSERT with whole options. A client of RedisBloom may have abbreviated
+// them, and RedisBloom journals them as they were.
+std::vector<std::string_view> spelled_out(Arguments arguments) {
+  std::vector<std::string_view> words(arguments.begin(), arguments.end());
+  for (size_t i = 2; i < words.size(); ++i) {
+    const std::string_view option = redisbloom_option(words[i]);
+    if (!option.empty()) words[i] = option;
+    if (option == "ITEMS") break;
+    // The other options have a value. These include the options of valkey-bloom.
+    const bool is_alone = option == "NOCREATE" || option == "NONSCALING";
+    if (!is_alone) ++i;
+  }
+  return words;
+}
+
 }  // namespace
 
 FilterParameters default_filter_parameters(const Config& config, CommandOrigin origin) {
@@ -398,7 +440,8 @@ FilterParameters default_filter_parameters(const Config& config, CommandOrigin o
 core::Result<FilterRequest> parse_reserve(const Context& ctx) {
   const bool is_own = ctx.session.origin == CommandOrigin::kOwnJournal;
   ArgumentCursor cursor(ctx.args.subspan(2));
-  SettingsParser parser(cursor, kReserveArity, {WindowWords::Form::kReserve, is_own});
+  SettingsParser parser(cursor, kReserveArity, {WindowWords::Form::kReserve, is_own},
+                        ctx.session.origin);
   parser.take_error_rate();
   // After an invalid error rate the argument cursor is at its end, so take_capacity() fails, too.
   // Only the first error is reported, because the cursor keeps it.
@@ -432,14 +475,17 @@ core::Result<FilterParameters> parse_plan(const Config& config, Arguments argume
 
 core::Result<FilterRequest> parse_insert(const Context& ctx) {
   const bool is_own = ctx.session.origin == CommandOrigin::kOwnJournal;
-  ArgumentCursor cursor(ctx.args.subspan(2));
-  SettingsParser parser(cursor, kInsertArity, {WindowWords::Form::kInsert, is_own});
+  std::vector<std::string_view> words;
+  if (ctx.session.origin == CommandOrigin::kForeignJournal) words = spelled_out(ctx.args);
+  ArgumentCursor cursor(words.empty() ? ctx.args.subspan(2) : Arguments(words).subspan(2));
+  SettingsParser parser(cursor, kInsertArity, {WindowWords::Form::kInsert, is_own},
+                        ctx.session.origin);
   Arguments items;
   bool no_create = false;
   while (!cursor.done()) {
     if (cursor.eat_keyword("ITEMS")) {
       if (!parser.has_value(kInsertArity)) break;
-      items = cursor.rest();
+      items = ctx.args.last(cursor.remaining());
       break;
     }
     if (cursor.eat_keyword("NOCREATE")) {

@@ -116,5 +116,19 @@ TEST(RedisBloomCodec, GrowthOfAFixedFilterIsKept) {
   }
 }
 
+// Before Redis 8, RedisBloom accepted every growth factor.
+TEST(RedisBloomCodec, LargeGrowthIsKept) {
+  for (const uint32_t growth : {32'768U, 40'000U, 4'294'967'295U}) {
+    for (const bool is_scaling : {true, false}) {
+      core::bloom::FilterParameters parameters;
+      EXPECT_TRUE(read_redisbloom_options(is_scaling ? 5 : 13, growth, parameters));
+      EXPECT_EQ(parameters.is_scaling(), is_scaling);
+      EXPECT_EQ(redisbloom_growth_of(parameters), growth);
+    }
+  }
+  core::bloom::FilterParameters parameters;
+  EXPECT_FALSE(read_redisbloom_options(5, uint64_t{1} << 32, parameters));
+}
+
 }  // namespace
 }  // namespace persistence

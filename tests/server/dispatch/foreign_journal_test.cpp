@@ -9,6 +9,7 @@
 
 #include "core/bloom/scalable_filter.h"
 #include "core/keyspace/keyspace.h"
+#include "server/commands/bloom/bloom_access.h"
 #include "server/dispatch/command_replayer.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
@@ -84,6 +85,42 @@ TEST_F(ForeignJournalTest, LoadThatWasJournalledAsInsertionIsALoad) {
 TEST_F(ForeignJournalTest, WordsThatRedisBloomPassedOverArePassedOver) {
   EXPECT_EQ(replay({"BF.RESERVE", "f", "0.01", "100", "EXPANSSION", "4"}), kOk);
   EXPECT_NE(run({"BF.RESERVE", "g", "0.01", "100", "EXPANSSION", "4"}), kOk);
+}
+
+// RedisBloom recognizes each option of BF.INSERT by some of its letters.
+TEST_F(ForeignJournalTest, AbbreviatedOptionsAreUnderstood) {
+  EXPECT_EQ(replay({"BF.INSERT", "f", "cap", "50", "er", "0.001", "Exp", "7", "I", "a", "cap"}),
+            array({integer(1), integer(1)}));
+  EXPECT_EQ(run({"BF.INFO", "f", "CAPACITY"}), array({integer(50)}));
+  EXPECT_EQ(run({"BF.INFO", "f", "EXPANSION"}), array({integer(7)}));
+  EXPECT_EQ(run({"BF.EXISTS", "f", "cap"}), integer(1));
+  EXPECT_EQ(replay({"BF.INSERT", "g", "no", "i", "a"}), array({integer(1)}));
+  EXPECT_EQ(run({"BF.INFO", "g", "EXPANSION"}), array({kNull}));
+  EXPECT_EQ(replay({"BF.INSERT", "h", "noc", "items", "a"}), error(kFilterNotFound));
+  // A value is no option, whatever its letters are.
+  EXPECT_EQ(replay({"BF.INSERT", "s", "CAPACITY", "100", "TIGHTENING", "0.5", "SEED",
+                    std::string(32, 'i'), "ITEMS", "a"}),
+            array({integer(1)}));
+  EXPECT_EQ(seed_of("s"), std::string(32, 'i'));
+  EXPECT_NE(run({"BF.INSERT", "c", "cap", "50", "ITEMS", "a"}), array({integer(1)}));
+}
+
+// RedisBloom accepted every expansion until Redis 8, and valkey-bloom does.
+TEST_F(ForeignJournalTest, AnyExpansionIsTaken) {
+  EXPECT_EQ(replay({"BF.RESERVE", "r", "0.01", "100", "EXPANSION", "40000"}), kOk);
+  EXPECT_EQ(run({"BF.INFO", "r", "EXPANSION"}), array({integer(40'000)}));
+  EXPECT_EQ(replay({"BF.INSERT", "v", "CAPACITY", "100", "ERROR", "0.01", "TIGHTENING", "0.5",
+                    "SEED", kForeignSeed, "EXPANSION", "4294967295", "ITEMS", "a", "b"}),
+            array({integer(1), integer(1)}));
+  EXPECT_TRUE(has_layout("v", "valkey-bloom"));
+  for (const char* const key : {"r", "v"}) {
+    const std::string dumped = run({"DUMP", key});
+    const size_t begin = dumped.find('\n') + 1;
+    const std::string payload = dumped.substr(begin, dumped.size() - begin - 2);
+    EXPECT_EQ(run({"RESTORE", key, "0", payload, "REPLACE"}), kOk) << key;
+  }
+  EXPECT_NE(replay({"BF.RESERVE", "x", "0.01", "100", "EXPANSION", "4294967296"}), kOk);
+  EXPECT_NE(run({"BF.RESERVE", "x", "0.01", "100", "EXPANSION", "40000"}), kOk);
 }
 
 TEST_F(ForeignJournalTest, PastExpiryWaitsForTheJournalsOwnWord) {
