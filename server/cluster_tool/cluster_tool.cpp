@@ -8,9 +8,11 @@
 #include <thread>
 #include <utility>
 
+#include "core/keyspace/slot.h"
 #include "core/printable.h"
 #include "persistence/files/file.h"
 #include "persistence/files/file_system.h"
+#include "protocol/arguments.h"
 #include "server/cluster/router.h"
 #include "server/cluster_tool/backup.h"
 
@@ -33,6 +35,23 @@ core::Error etcd_failure(const EtcdError& error) {
 
 core::Error with_address(const Address& address, std::string_view why) {
   return {fmt::format("ERR {}: {}", core::printable(address.text()), why)};
+}
+
+// Counts the server's keys in all slots except `slots`. The number of keys in `slots` may change
+// meanwhile, because keys expire.
+core::Result<int64_t> keys_outside(NodeClient& client, const SlotRanges& slots) {
+  std::vector<std::vector<std::string>> commands;
+  for (unsigned slot = 0; slot < core::keyspace::kSlotCount; ++slot) {
+    const bool is_own = std::ranges::any_of(slots, [slot](const SlotRange& range) {
+      return range.first <= slot && slot <= range.last;
+    });
+    if (!is_own) commands.push_back({"CLUSTER", "COUNTKEYSINSLOT", std::to_string(slot)});
+  }
+  const auto counts = client.call_all(commands);
+  if (!counts) return counts.error();
+  int64_t keys = 0;
+  for (const protocol::Reply& count : *counts) keys += count.integer;
+  return keys;
 }
 
 }  // namespace
@@ -173,7 +192,19 @@ core::Result<Node> ClusterTool::newcomer(const Address& address,
                              "--cluster-etcd and --cluster-name",
                              name_));
   }
+  if (protocol::equals_ignore_case(facts->node.ip, "localhost")) {
+    return with_address(address,
+                        "clients on other machines cannot use this name: give the server's address "
+                        "instead, or set its cluster-announce-ip");
+  }
   return facts->node;
+}
+
+Address ClusterTool::known_address(const Topology& topology, const Address& address) const {
+  if (node_at(topology, address) != nullptr) return address;
+  const auto facts = ask_node(address, access_);
+  const Node* const node = facts ? topology.node(facts->node.id) : nullptr;
+  return node == nullptr ? address : address_of(*node);
 }
 
 Address ClusterTool::address_of(const Node& node) const {
@@ -189,7 +220,9 @@ std::string ClusterTool::wait_for_nodes(const Topology& topology, uint64_t revis
       const auto facts = ask_node(address, access_);
       if (facts && static_cast<uint64_t>(facts->topology_epoch) >= revision) break;
       if (Clock::now() > deadline) {
-        late += fmt::format("warning: {} does not show the new topology yet\n", address.text());
+        late += fmt::format(
+            "warning: the new topology is not confirmed by {}\n",
+            facts ? address.text() : std::string(core::without_code(facts.error().message)));
         break;
       }
       std::this_thread::sleep_for(kPause);
@@ -250,7 +283,8 @@ core::Result<Done> ClusterTool::add(const Address& address, const std::string& s
 core::Result<Done> ClusterTool::remove(const Address& address) {
   const auto seen = read_cluster();
   if (!seen) return seen.error();
-  const auto topology = plan_remove(seen->version->topology, address);
+  const Topology& before = seen->version->topology;
+  const auto topology = plan_remove(before, known_address(before, address));
   if (!topology) return topology.error();
   const auto revision = write(*topology, seen->version->revision);
   if (!revision) return revision.error();
@@ -282,11 +316,12 @@ core::Result<Done> ClusterTool::fail_over(const std::string& shard,
                                           const std::optional<Address>& to, bool force) {
   auto seen = read_cluster();
   if (!seen) return seen.error();
-  const auto target =
-      plan_failover(seen->version->topology, seen->alive, shard, to ? &*to : nullptr, force);
+  const Topology before = seen->version->topology;
+  const auto known = to ? std::optional(known_address(before, *to)) : std::nullopt;
+  const auto target = plan_failover(before, seen->alive, shard, known ? &*known : nullptr, force);
   if (!target) return target.error();
   const Address address = address_of(*target);
-  const std::string former = seen->version->topology.shard(shard)->leader;
+  const std::string former = before.shard(shard)->leader;
   std::vector<std::string> command{"CLUSTER", "FAILOVER"};
   if (force) command.emplace_back("FORCE");
   const auto ask = [&]() -> core::Result<> {
@@ -316,11 +351,17 @@ core::Result<Done> ClusterTool::fail_over(const std::string& shard,
   return with_address(address, "it has not taken over in time; its log says why");
 }
 
-std::vector<KeptFile> ClusterTool::ask_all(std::vector<Address> addresses) const {
+core::Result<std::vector<KeptFile>> ClusterTool::ask_all(std::vector<Address> addresses) const {
+  const size_t named_count = addresses.size();
   std::vector<KeptFile> kept;
   for (size_t i = 0; i < addresses.size(); ++i) {
-    const auto file = ask_kept(addresses[i], access_);
-    kept.push_back({addresses[i], file ? std::optional(*file) : std::nullopt});
+    auto file = ask_kept(addresses[i], access_);
+    if (file) {
+      const auto checked = check_cluster(addresses[i], *file, name_);
+      if (!checked && i < named_count) return checked.error();
+      if (!checked) file = checked.error();
+    }
+    kept.push_back({addresses[i], file});
     if (!file) continue;
     for (const Node& node : file->topology.topology.nodes) {
       const Address address = address_of(node);
@@ -333,8 +374,9 @@ std::vector<KeptFile> ClusterTool::ask_all(std::vector<Address> addresses) const
 core::Result<Done> ClusterTool::recover(const std::vector<Address>& addresses, bool writes) {
   const auto seen = read();
   if (!seen) return seen.error();
-  const auto plan =
-      plan_recovery(seen->version, seen->store_revision, ask_all(addresses), seen->record);
+  const auto kept = ask_all(addresses);
+  if (!kept) return kept.error();
+  const auto plan = plan_recovery(seen->version, seen->store_revision, *kept, seen->record);
   if (!plan) return plan.error();
   if (!plan->topology) return Done{plan->text};
   if (!writes) return Done{plan->text + "nothing was changed: with --yes it is written\n"};
@@ -383,14 +425,8 @@ core::Result<Node> ClusterTool::restored_leader(const Address& address, const Sh
   if (!facts) return facts.error();
   auto client = NodeClient::connect(address, access_);
   if (!client) return client.error();
-  int64_t own = 0;
-  for (const SlotRange& range : shard.slots) {
-    for (unsigned slot = range.first; slot <= range.last; ++slot) {
-      const auto count = client->call({"CLUSTER", "COUNTKEYSINSLOT", std::to_string(slot)});
-      if (!count) return count.error();
-      own += count->integer;
-    }
-  }
+  const auto foreign = keys_outside(*client, shard.slots);
+  if (!foreign) return foreign.error();
   // The server may have fewer keys than the snapshot, because keys may have expired.
   if (saved_keys != 0 && facts->stored_keys == 0) {
     return with_address(
@@ -398,9 +434,10 @@ core::Result<Node> ClusterTool::restored_leader(const Address& address, const Sh
                              "the snapshot as dump.rdb and with --appendonly no",
                              shard.name, saved_keys));
   }
-  if (own != facts->stored_keys) {
-    return with_address(address, fmt::format("it holds {} keys that do not belong to shard {}",
-                                             facts->stored_keys - own, shard.name));
+  if (*foreign != 0) {
+    return with_address(
+        address, fmt::format("it holds {} keys in slots that do not belong to shard {}", *foreign,
+                             shard.name));
   }
   return node;
 }
@@ -430,7 +467,7 @@ core::Result<ClusterStatus> ClusterTool::status() {
   ClusterStatus status{name_, *std::move(seen->version), std::move(seen->alive), {}};
   for (const Node& node : status.version.topology.nodes) {
     const auto facts = ask_node(address_of(node), access_);
-    status.facts.push_back(facts ? std::optional(*facts) : std::nullopt);
+    status.facts.push_back(facts);
   }
   return status;
 }

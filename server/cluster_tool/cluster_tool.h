@@ -95,7 +95,8 @@ class ClusterTool {
   core::Result<std::optional<uint64_t>> outcome(const std::string& text, uint64_t revision);
   enum class AllowsKeys : uint8_t { kNo, kYes };
   // Returns the node at the address. The server must be in cluster mode, not loading, and
-  // registered in this cluster. It must be empty unless `allows_keys` is kYes.
+  // registered in this cluster. It must be empty unless `allows_keys` is kYes. The node's address
+  // must not be "localhost".
   core::Result<Node> newcomer(const Address& address, const std::vector<std::string>& alive,
                               AllowsKeys allows_keys = AllowsKeys::kNo);
   // Returns the server at `address` as a node. The server should have loaded the shard's snapshot
@@ -103,7 +104,15 @@ class ClusterTool {
   // the shard's slots, or if the server is empty although `saved_keys` is not 0.
   core::Result<Node> restored_leader(const Address& address, const Shard& shard,
                                      uint64_t saved_keys, const std::vector<std::string>& alive);
-  std::vector<KeptFile> ask_all(std::vector<Address> addresses) const;
+  // Asks the servers at `addresses`, and all servers in their topologies, for their cluster.json.
+  // Errors: a server at one of `addresses` belongs to another cluster. If a topology names a server
+  // of another cluster, that server is ignored, because it may have got the address of a former
+  // node.
+  core::Result<std::vector<KeptFile>> ask_all(std::vector<Address> addresses) const;
+  // Returns the address that the topology has for the server at `address`, which the user may have
+  // written differently. Asks the server for its id if necessary. Returns `address` if the server
+  // is unknown or does not answer.
+  Address known_address(const Topology& topology, const Address& address) const;
   // Returns the address at which this tool reaches the node.
   Address address_of(const Node& node) const;
   // Waits until all nodes of the topology have adopted `revision`. Returns lines about the nodes

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <openssl/ssl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -16,6 +17,9 @@ namespace server::cluster {
 namespace {
 
 constexpr std::chrono::seconds kStepLimit{3};
+// Number of commands that are sent before their replies are read. Their replies must fit into the
+// buffers of the sockets.
+constexpr size_t kPipelineMax = 256;
 
 int64_t number_field(std::string_view text, std::string_view name) {
   return core::parse_int64(info_field(text, name)).value_or(0);
@@ -36,18 +40,21 @@ core::Result<std::shared_ptr<SSL_CTX>> tls_context(const NodeAccess& access) {
     loaded = use_certificate_chain(context.get(), {access.cert_file, "--node-cert"});
     if (loaded) loaded = use_private_key(context.get(), {access.key_file, "--node-key"}, "");
   }
-  if (!loaded) return core::Error{"ERR " + loaded.error().message};
+  if (!loaded) return loaded.error();
   return context;
+}
+
+// Returns the value of the option; empty if the server does not allow CONFIG.
+std::string option_of(NodeClient& client, const std::string& option) {
+  const auto reply = client.call({"CONFIG", "GET", option});
+  if (!reply || reply->elements.size() != 2) return {};
+  return reply->elements[1].text;
 }
 
 // Reads the server's ports and its cluster-announce-* options, and applies them to the node. If the
 // server does not allow CONFIG, the node has only the address and port of this connection.
 void apply_announced(NodeClient& client, Node& node, bool uses_tls) {
-  const auto value_of = [&](const std::string& option) -> std::string {
-    const auto reply = client.call({"CONFIG", "GET", option});
-    if (!reply || reply->elements.size() != 2) return {};
-    return reply->elements[1].text;
-  };
+  const auto value_of = [&](const std::string& option) { return option_of(client, option); };
   const auto port_of = [&](const std::string& option) {
     return static_cast<uint16_t>(core::parse_int64(value_of(option)).value_or(0));
   };
@@ -67,14 +74,14 @@ void apply_announced(NodeClient& client, Node& node, bool uses_tls) {
 NodeClient::NodeClient(std::string name) : name_(std::move(name)), link_(kStepLimit) {}
 
 core::Result<NodeClient> NodeClient::connect(const Address& address, const NodeAccess& access) {
+  NodeClient client(address.text());
   ClientSocket::Target target{.host = address.host, .port = address.port};
   target.uses_tls = access.uses_tls;
   if (access.uses_tls) {
     auto context = tls_context(access);
-    if (!context) return context.error();
+    if (!context) return client.failure(context.error().message);
     target.tls = *std::move(context);
   }
-  NodeClient client(address.text());
   auto done = client.link_.connect(target);
   if (done) done = client.link_.authenticate(access.user, access.password);
   if (!done) return client.failure(done.error().message);
@@ -87,9 +94,31 @@ core::Error NodeClient::failure(std::string_view why) const {
 
 core::Result<protocol::Reply> NodeClient::call(const std::vector<std::string>& words) {
   if (auto sent = send(words); !sent) return sent.error();
+  return read_reply();
+}
+
+core::Result<protocol::Reply> NodeClient::read_reply() {
   auto reply = named(link_.read_reply());
   if (reply && reply->is_error()) return failure(reply->text);
   return reply;
+}
+
+core::Result<std::vector<protocol::Reply>> NodeClient::call_all(
+    std::span<const std::vector<std::string>> commands) {
+  std::vector<protocol::Reply> replies;
+  while (!commands.empty()) {
+    const auto batch = commands.first(std::min(commands.size(), kPipelineMax));
+    commands = commands.subspan(batch.size());
+    for (const auto& words : batch) {
+      if (auto sent = send(words); !sent) return sent.error();
+    }
+    for (size_t i = 0; i < batch.size(); ++i) {
+      auto reply = read_reply();
+      if (!reply) return reply.error();
+      replies.push_back(*std::move(reply));
+    }
+  }
+  return replies;
 }
 
 std::string_view info_field(std::string_view text, std::string_view name) {
@@ -155,7 +184,14 @@ core::Result<NodeFile> ask_kept(const Address& address, const NodeAccess& access
   if (!client) return client.error();
   const auto reply = client->call({"CLUSTERX", "TOPOLOGY"});
   if (!reply) return reply.error();
-  return parse_node_file(reply->text);
+  auto file = parse_node_file(reply->text);
+  if (!file) {
+    return core::Error{
+        fmt::format("ERR {}: {}", address.text(), core::without_code(file.error().message))};
+  }
+  // A server starts only if the name in its cluster.json is empty or equal to this option.
+  if (file->cluster.empty()) file->cluster = option_of(*client, "cluster-name");
+  return file;
 }
 
 }  // namespace server::cluster

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,12 +39,16 @@ struct NodeAccess {
 class NodeClient {
  public:
   // Connects and authenticates. Errors: the server cannot be reached, the password is wrong, or a
-  // certificate or key file cannot be used. The first error names the address and the reason.
+  // certificate or key file cannot be used. Each error names the address and the reason.
   static core::Result<NodeClient> connect(const Address& address, const NodeAccess& access);
 
   // Sends a command and returns its reply. Errors: no answer in time, and errors that the server
   // returns.
   core::Result<protocol::Reply> call(const std::vector<std::string>& words);
+  // Sends the commands in pipelines, and returns their replies in the same order. Errors: those of
+  // call().
+  core::Result<std::vector<protocol::Reply>> call_all(
+      std::span<const std::vector<std::string>> commands);
   // These functions serve commands whose reply is not RESP. send() sends the command. read_line()
   // and read_some() read the reply, as in RespClient.
   core::Result<> send(const std::vector<std::string>& words) {
@@ -55,6 +60,7 @@ class NodeClient {
  private:
   explicit NodeClient(std::string name);
   core::Error failure(std::string_view why) const;
+  core::Result<protocol::Reply> read_reply();
   // Adds the server's address to the error, if there is one.
   template <class T>
   core::Result<T> named(core::Result<T> result) const {
@@ -94,8 +100,9 @@ struct NodeFacts {
 // Asks a server for its state. Errors: errors of NodeClient, and a reply of an unexpected form.
 core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& access);
 
-// Asks for the server's cluster.json, by CLUSTERX TOPOLOGY. Errors: errors of NodeClient, and a
-// reply of an unexpected form.
+// Asks for the server's cluster.json, by CLUSTERX TOPOLOGY. Version 1.0.0 replies without the name
+// of the cluster, so CONFIG GET reads it. It is empty if the server does not allow CONFIG.
+// Errors: errors of NodeClient, and a reply of an unexpected form.
 core::Result<NodeFile> ask_kept(const Address& address, const NodeAccess& access);
 
 // Returns the value of the line "name:value" in INFO's text; empty if there is none.

@@ -152,7 +152,8 @@ core::Result<Topology> plan_remove(Topology topology, const Address& address) {
   const Node* found = node_at(topology, address);
   if (found == nullptr) {
     return core::Error{
-        fmt::format("ERR there is no node {} in the cluster", core::printable(address.text()))};
+        fmt::format("ERR there is no node {} in the cluster; `status` shows the nodes' addresses",
+                    core::printable(address.text()))};
   }
   const std::string id = found->id;
   const Shard& shard = *topology.shard_of(id);

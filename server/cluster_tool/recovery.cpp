@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/printable.h"
+
 namespace server::cluster {
 namespace {
 
@@ -31,19 +33,50 @@ std::string description(const std::optional<TopologyVersion>& stored,
   for (const KeptFile& one : kept) {
     text += one.file ? fmt::format("{} keeps revision {}\n", one.address.text(),
                                    one.file->topology.revision)
-                     : fmt::format("{} does not answer\n", one.address.text());
+                     : fmt::format("ignored: {}\n", core::without_code(one.file.error().message));
   }
   return text;
 }
 
+// Returns the error for servers that keep no topology, with the reason for each server.
+core::Error no_topology(const std::vector<KeptFile>& kept) {
+  std::string reasons;
+  for (const KeptFile& one : kept) {
+    reasons += reasons.empty() ? "" : "; ";
+    reasons += one.file ? fmt::format("{}: it has seen no topology", one.address.text())
+                        : std::string(core::without_code(one.file.error().message));
+  }
+  return {"ERR no server keeps a topology that can be read: " + reasons};
+}
+
+bool share_a_node(const Topology& a, const Topology& b) {
+  return std::ranges::any_of(a.nodes,
+                             [&b](const Node& node) { return b.node(node.id) != nullptr; });
+}
+
 }  // namespace
+
+core::Result<> check_cluster(const Address& address, const NodeFile& file,
+                             std::string_view cluster) {
+  if (file.cluster.empty() || file.cluster == cluster) return {};
+  return core::Error{fmt::format(
+      "ERR {} belongs to cluster '{}', not to '{}': correct --cluster, or name a server of '{}'",
+      address.text(), core::printable(file.cluster), cluster, cluster)};
+}
 
 core::Result<Recovery> plan_recovery(const std::optional<TopologyVersion>& stored,
                                      uint64_t store_revision, const std::vector<KeptFile>& kept,
                                      const SlotRecord& record) {
   const KeptFile* const newest = newest_of(kept);
-  if (newest == nullptr) return core::Error{"ERR no server that answers keeps a topology"};
+  if (newest == nullptr) return no_topology(kept);
   const TopologyVersion& version = newest->file->topology;
+  if (stored && !share_a_node(stored->topology, version.topology)) {
+    return core::Error{fmt::format(
+        "ERR etcd has the topology of other servers, and none of them is in the topology that {} "
+        "keeps: correct --etcd, --cluster or the address; if no server uses etcd's topology, "
+        "delete its key `topology` first",
+        newest->address.text())};
+  }
   Recovery recovery{description(stored, kept), std::nullopt};
   const bool is_refused = stored && !record.check(stored->topology, version);
   if (is_refused) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -22,10 +23,11 @@
 
 namespace server::cluster {
 
-// The cluster.json of a server; nullopt if the server has not answered.
 struct KeptFile {
   Address address;
-  std::optional<NodeFile> file;
+  // The server's cluster.json. Errors: why the file is unknown or is ignored, with the server's
+  // address.
+  core::Result<NodeFile> file;
 };
 
 struct Recovery {
@@ -35,12 +37,20 @@ struct Recovery {
   std::optional<Topology> topology;
 };
 
+// Returns an error if the server's file belongs to another cluster than `cluster`. A file without
+// a cluster name is accepted, because the name is then unknown.
+core::Result<> check_cluster(const Address& address, const NodeFile& file,
+                             std::string_view cluster);
+
 // Plans the recovery. `stored` is the topology in etcd; nullopt if there is none. `store_revision`
 // is the revision of etcd's whole store. `record` has the checksum that etcd stores in the key
 // `slots`. If the slots of the stored topology have changed, servers reject the topology unless its
-// slots have this checksum. Errors: no server keeps a topology, or a server knows a higher epoch of
-// a shard than the newest topology in `kept` has. The second error means that some server which is
-// missing from `kept` has a newer topology.
+// slots have this checksum. Errors:
+// - No server keeps a topology.
+// - No node of the newest topology in `kept` is in the stored topology. So the stored topology
+//   belongs to another cluster.
+// - A server knows a higher epoch of a shard than the newest topology in `kept` has. So some server
+//   that is missing from `kept` has a newer topology.
 core::Result<Recovery> plan_recovery(const std::optional<TopologyVersion>& stored,
                                      uint64_t store_revision, const std::vector<KeptFile>& kept,
                                      const SlotRecord& record = {});

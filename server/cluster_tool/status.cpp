@@ -7,6 +7,7 @@
 #include <array>
 #include <boost/json.hpp>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "server/cluster/router.h"
@@ -30,7 +31,8 @@ struct MemberLine {
   bool leads = false;
   bool alive = false;
   bool in_sync = false;
-  const NodeFacts* facts = nullptr;  // state that the member reports; null: no answer
+  const NodeFacts* facts = nullptr;  // state that the member reports; null: unknown
+  std::string why_unknown = {};      // reason why `facts` is null
 
   // True if another process answers at the member's address, for example a server that was started
   // with an empty directory.
@@ -49,7 +51,11 @@ std::vector<MemberLine> member_lines(const ClusterStatus& status, const Shard& s
     line.alive = std::ranges::find(status.alive, id) != status.alive.end();
     line.in_sync = shard.is_insync(id);
     const auto index = static_cast<size_t>(line.node - nodes.data());
-    if (index < status.facts.size() && status.facts[index]) line.facts = &*status.facts[index];
+    if (index < status.facts.size()) {
+      const auto& facts = status.facts[index];
+      if (facts) line.facts = &*facts;
+      if (!facts) line.why_unknown = core::without_code(facts.error().message);
+    }
     lines.push_back(line);
   }
   // The leader comes first, the other members in the order in which they joined.
@@ -98,6 +104,15 @@ std::vector<Row> rows_of(const ClusterStatus& status) {
   return rows;
 }
 
+// Returns a line for each server whose state is unknown, with the reason.
+std::string unknown_states(const ClusterStatus& status) {
+  std::string text;
+  for (const auto& facts : status.facts) {
+    if (!facts) text += fmt::format("{}\n", core::without_code(facts.error().message));
+  }
+  return text;
+}
+
 json::value or_null(const auto& number) {
   return number ? json::value(*number) : json::value(nullptr);
 }
@@ -121,7 +136,10 @@ json::object node_json(const MemberLine& line, const MemberLine& leader) {
   node["offset"] = facts == nullptr ? json::value(nullptr) : json::value(facts->offset);
   node["lag"] = or_null(lag_of(line, leader));
   node["keys"] = facts == nullptr ? json::value(nullptr) : json::value(facts->keys);
-  if (facts == nullptr) return node;
+  if (facts == nullptr) {
+    node["error"] = line.why_unknown;
+    return node;
+  }
   node["version"] = facts->version;
   node["failovers"] = failovers_json(*facts);
   node["permit_lapses"] = facts->permit_lapses;
@@ -157,6 +175,7 @@ std::string status_table(const ClusterStatus& status) {
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
+  if (const std::string unknown = unknown_states(status); !unknown.empty()) text += "\n" + unknown;
   if (const size_t count = status.disagreeing(); count != 0) {
     text += fmt::format(
         "\n{} servers keep a newer topology than etcd: no replica takes over before `recover`.\n",

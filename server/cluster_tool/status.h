@@ -6,10 +6,10 @@
 // Source: docs/cluster.md.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/result.h"
 #include "server/cluster/topology.h"
 #include "server/cluster_tool/node_client.h"
 
@@ -20,8 +20,9 @@ struct ClusterStatus {
   TopologyVersion version;
   std::vector<std::string> alive;  // ids of the live nodes
 
-  // The state that each server reports, in the order of the topology's nodes; nullopt: no answer.
-  std::vector<std::optional<NodeFacts>> facts;
+  // The state that each server reports, in the order of the topology's nodes. Errors: why the state
+  // is unknown, with the server's address.
+  std::vector<core::Result<NodeFacts>> facts;
 
   // Returns whether every shard has a live leader.
   bool is_whole() const;

@@ -6,7 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <sstream>
+#include <string_view>
 #include <utility>
+
+#include "core/printable.h"
 
 namespace server::cluster {
 namespace {
@@ -84,6 +87,22 @@ void describe_commands(CLI::App& app, ToolCall& call, Texts& texts) {
   for (CLI::App* command : app.get_subcommands({})) command->fallthrough();
 }
 
+ToolUsage usage_error(std::string_view text) {
+  return {kUsageError, {}, fmt::format("{}\n", text)};
+}
+
+// Returns the error for the first word that is neither a command nor a known option.
+ToolUsage unknown_word(std::string_view word) {
+  const std::string_view kind = word.starts_with('-') ? "option" : "command";
+  return usage_error(
+      fmt::format("there is no {} '{}'; --help lists the {}s", kind, core::printable(word), kind));
+}
+
+bool uses_https(const std::vector<std::string>& endpoints) {
+  return std::ranges::any_of(endpoints,
+                             [](const std::string& url) { return url.starts_with("https://"); });
+}
+
 }  // namespace
 
 std::variant<ToolCall, ToolUsage> parse_tool_call(std::vector<std::string> words) {
@@ -97,20 +116,26 @@ std::variant<ToolCall, ToolUsage> parse_tool_call(std::vector<std::string> words
     std::ranges::reverse(words);  // CLI11 expects the arguments in reverse order
     app.parse(words);
   } catch (const CLI::ParseError& error) {
+    // Without a command, CLI11 would only report that a command is missing.
+    if (const auto unknown = app.remaining();
+        error.get_exit_code() != 0 && app.get_subcommands().empty() && !unknown.empty()) {
+      return unknown_word(unknown.front());
+    }
     std::ostringstream out;
     std::ostringstream err;
     const int exit_code = app.exit(error, out, err) == 0 ? 0 : kUsageError;
     return ToolUsage{exit_code, out.str(), err.str()};
   }
   call.command = app.get_subcommands().front()->get_name();
+  if (!call.ca_file.empty() && !uses_https(call.endpoints)) {
+    return usage_error("--cacert needs an https:// URL in --etcd: http has no certificates");
+  }
   if (!texts.node.empty()) texts.nodes.push_back(texts.node);
   const bool names_target = !texts.to.empty();
   if (names_target) texts.nodes.push_back(texts.to);
   for (const std::string& text : texts.nodes) {
     auto address = parse_address(text);
-    if (!address)
-      return ToolUsage{
-          kUsageError, {}, fmt::format("{}\n", core::without_code(address.error().message))};
+    if (!address) return usage_error(core::without_code(address.error().message));
     call.nodes.push_back(*std::move(address));
   }
   if (names_target) {

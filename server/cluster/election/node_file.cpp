@@ -78,14 +78,17 @@ bool holds(const NodeFile& file, const TopologyVersion& version) {
   return file.topology.revision == version.revision && !supersedes(version, file.topology);
 }
 
-void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)> done) {
-  queue.post([done = std::move(done)](Member& member, int64_t /*now_us*/) {
-    NodeFile file{member.id(), member.topology(), member.kept_epoch().shard(),
-                  member.kept_epoch().epoch()};
-    std::string text = node_file_text(file);
-    text.pop_back();  // removes the line end of the text
-    done(fmt::format("+{}", text));
-  });
+void ask_for_node_file(MemberQueue& queue, std::string cluster,
+                       std::function<void(std::string line)> done) {
+  queue.post(
+      [cluster = std::move(cluster), done = std::move(done)](Member& member, int64_t /*now_us*/) {
+        NodeFile file{member.id(), member.topology(), member.kept_epoch().shard(),
+                      member.kept_epoch().epoch()};
+        file.cluster = cluster;
+        std::string text = node_file_text(file);
+        text.pop_back();  // removes the line end of the text
+        done(fmt::format("+{}", text));
+      });
 }
 
 core::Result<std::optional<NodeFile>> read_node_file(const std::string& path) {

@@ -54,9 +54,10 @@ std::string node_file_text(const NodeFile& file);
 // enough: a recovery may store a topology with higher epochs at the same revision.
 bool holds(const NodeFile& file, const TopologyVersion& version);
 
-// Calls `done` with the reply to CLUSTERX TOPOLOGY: '+' and then node_file_text() without its line
-// end.
-void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)> done);
+// Calls `done` with the reply to CLUSTERX TOPOLOGY for a node of `cluster`: '+' and then
+// node_file_text() without its line end.
+void ask_for_node_file(MemberQueue& queue, std::string cluster,
+                       std::function<void(std::string line)> done);
 
 // Reads the file. Returns nullopt if it does not exist. Errors: it cannot be read or is damaged.
 core::Result<std::optional<NodeFile>> read_node_file(const std::string& path);

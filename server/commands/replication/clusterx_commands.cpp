@@ -51,7 +51,8 @@ void clusterx_handover(Context& ctx) {
 
 /* CLUSTERX TOPOLOGY */
 void clusterx_topology(Context& ctx) {
-  answer_later(ctx, cluster::ask_for_node_file);
+  answer_later(ctx, cluster::ask_for_node_file,
+               std::string(ctx.config().text(OptionId::kClusterName)));
 }
 
 template <void (*handler)(Context&)>

@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster_tool/cluster_tool.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/keyspace/slot.h"
+#include "persistence/files/file.h"
 #include "server/cluster/etcd_keys.h"
 #include "server/cluster/topology.h"
+#include "server/cluster_tool/backup.h"
 #include "tests/server/cluster/etcd_store.h"
+#include "tests/server/cluster/sample_topology.h"
 #include "tests/server/cluster_tool/played_node.h"
+#include "tests/support/temp_directory.h"
 
 namespace server::cluster {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -76,6 +84,19 @@ class ClusterToolCallsTest : public ::testing::Test {
     EXPECT_TRUE(parsed);
     return *std::move(parsed);
   }
+  // Returns the text of a cluster.json, as a server of an older version sends it.
+  std::string file_of(const PlayedNode& node, const Topology& topology) const {
+    NodeFile file;
+    file.id = node.id;
+    file.topology = {topology, etcd_.revision()};
+    file.kept_shard = topology.shards.front().name;
+    file.kept_epoch = topology.shards.front().epoch;
+    return node_file_text(file);
+  }
+  static Node node_of(const PlayedNode& node) {
+    return {node.id, node.address().host, node.address().port, 0, ""};
+  }
+  static Address by_name(const PlayedNode& node) { return {"localhost", node.address().port}; }
   void change(const std::function<void(Shard&)>& edit) {
     Topology changed = topology();
     edit(changed.shards.front());
@@ -222,20 +243,43 @@ TEST_F(ClusterToolCallsTest, LostShardIsReplacedOnceTheLossIsAccepted) {
 TEST_F(ClusterToolCallsTest, DeletedTopologyIsRecoveredFromAServer) {
   const Nodes nodes = create("ab", 0);
   const Topology before = topology();
-  NodeFile file;
-  file.id = nodes[0]->id;
-  file.topology = {before, etcd_.revision()};
-  file.kept_shard = "s1";
-  file.kept_epoch = 1;
-  nodes[0]->keep(node_file_text(file));
+  nodes[0]->keep(file_of(*nodes[0], before));
   etcd_.remove(kTestKeys.topology);
   EXPECT_THAT(text_of(tool_->recover({nodes[0]->address()}, false)), HasSubstr("with --yes"));
   EXPECT_EQ(etcd_.value(kTestKeys.topology), "");
   const std::string done = text_of(tool_->recover({nodes[0]->address()}, true));
-  EXPECT_THAT(done, HasSubstr(nodes[1]->address().text() + " does not answer"))
+  EXPECT_THAT(done, HasSubstr("ignored: " + nodes[1]->address().text() + ": ERR not played"))
       << "it is asked because the first one names it";
   EXPECT_EQ(topology(), before);
   EXPECT_THAT(text_of(tool_->recover({nodes[0]->address()}, true)), HasSubstr("nothing"));
+}
+
+TEST_F(ClusterToolCallsTest, RecoverRefusesAnotherCluster) {
+  const Nodes nodes = create("a", 0);
+  PlayedNode stranger('c');
+  const Topology other = *plan_create({node_of(stranger)}, 0);
+  // The file of an older version has no name. So a server of another cluster is recognized by its
+  // option cluster-name, or by the nodes of its topology.
+  stranger.keep(file_of(stranger, other), "other");
+  EXPECT_THAT(refusal([&] { return tool_->recover({stranger.address()}, true); }),
+              AllOf(HasSubstr("'other'"), HasSubstr("'test'")));
+  stranger.keep(file_of(stranger, other));
+  EXPECT_THAT(refusal([&] { return tool_->recover({stranger.address()}, true); }),
+              HasSubstr("topology of other servers"));
+}
+
+TEST_F(ClusterToolCallsTest, RecoverIgnoresAReusedAddress) {
+  const Nodes nodes = create("ab", 0);
+  const Topology before = topology();
+  nodes[0]->keep(file_of(*nodes[0], before), "test");
+  Topology other = *plan_create({node_of(*nodes[1])}, 0);
+  other.shards.front().epoch = 9;
+  nodes[1]->keep(file_of(*nodes[1], other), "other");
+  etcd_.remove(kTestKeys.topology);
+  const auto done = tool_->recover({nodes[0]->address()}, true);
+  ASSERT_TRUE(done) << text_of(done);
+  EXPECT_THAT(done->text, HasSubstr("ignored: " + nodes[1]->address().text() + " belongs to"));
+  EXPECT_EQ(topology(), before);
 }
 
 TEST_F(ClusterToolCallsTest, OnlyReplicasAreRemoved) {
@@ -248,6 +292,25 @@ TEST_F(ClusterToolCallsTest, OnlyReplicasAreRemoved) {
   EXPECT_EQ(topology().nodes.size(), 2U);
   EXPECT_THAT(refusal([&] { return tool_->remove(nodes[1]->address()); }), HasSubstr("no owner"));
   EXPECT_THAT(refusal([&] { return tool_->remove(added->address()); }), HasSubstr("no node"));
+}
+
+TEST_F(ClusterToolCallsTest, ServersAreFoundByOtherNames) {
+  const Nodes nodes = create("ab", 0);
+  const auto added = node('c');
+  ASSERT_TRUE(tool_->add(added->address(), "s2"));
+  EXPECT_THAT(refusal([&] { return tool_->fail_over("s2", by_name(*nodes[1]), false); }),
+              HasSubstr("leads it already"));
+  const auto removed = tool_->remove(by_name(*added));
+  EXPECT_TRUE(removed) << text_of(removed);
+  EXPECT_EQ(topology().node(added->id), nullptr);
+  EXPECT_THAT(refusal([&] { return tool_->remove(by_name(*added)); }), HasSubstr("`status`"));
+}
+
+TEST_F(ClusterToolCallsTest, LocalhostIsNoAddressForClients) {
+  const Nodes nodes = create("a", 0);
+  const auto added = node('b');
+  EXPECT_THAT(refusal([&] { return tool_->add(by_name(*added), ""); }),
+              HasSubstr("cluster-announce-ip"));
 }
 
 TEST_F(ClusterToolCallsTest, NoFailoverWithoutASyncedReplica) {
@@ -339,7 +402,73 @@ TEST_F(ClusterToolCallsTest, TheStatusTellsWhoIsThere) {
   EXPECT_THAT(status->alive, ElementsAre(nodes[0]->id));
   ASSERT_EQ(status->facts.size(), 2U);
   EXPECT_TRUE(status->facts[0]);
-  EXPECT_FALSE(status->facts[1]);
+  ASSERT_FALSE(status->facts[1]);
+  EXPECT_THAT(status->facts[1].error().message, HasSubstr("refused"));
+}
+
+TEST_F(ClusterToolCallsTest, RejectedPasswordIsReported) {
+  const Nodes nodes = create("a", 0);
+  nodes[0]->keep(file_of(*nodes[0], topology()));
+  NodeAccess access;
+  access.password = "wrong";
+  const auto tool = ClusterTool::make({.endpoints = {etcd_.url()}}, "test", access);
+  ASSERT_TRUE(tool);
+  const std::string reason = nodes[0]->address().text() + ": ERR not played: AUTH";
+  const auto status = (*tool)->status();
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_THAT(status_table(*status), HasSubstr(reason));
+  EXPECT_THAT(status_json(*status), HasSubstr(reason));
+  EXPECT_THAT(refusal([&] { return (*tool)->recover({nodes[0]->address()}, true); }),
+              HasSubstr(reason));
+}
+
+// Tests of `restore`. Its servers hold the keys of a backup of two shards.
+class RestoreCallsTest : public ClusterToolCallsTest {
+ protected:
+  static constexpr int kKeys = 5;
+
+  RestoreCallsTest() {
+    Topology saved = *plan_create(
+        {{id_of('1'), "10.0.0.1", 7001, 0, ""}, {id_of('2'), "10.0.0.2", 7001, 0, ""}}, 0);
+    const Backup backup{
+        "test",
+        {saved, 12},
+        {{"s1", "10.0.0.1:7001", {"", 0, 1, kKeys}}, {"s2", "10.0.0.2:7001", {"", 0, 1, kKeys}}}};
+    EXPECT_TRUE(persistence::write_file_atomically(
+        fmt::format("{}/{}", directory_.path(), kBackupFile), backup_json(backup)));
+    for (const auto& server : servers_) server->keys = kKeys;
+    servers_[0]->set_slot_keys(kFirstSlots[0], kKeys);
+    servers_[1]->set_slot_keys(kFirstSlots[1], kKeys);
+  }
+  core::Result<Done> restore() {
+    return tool_->restore(directory_.path(), {servers_[0]->address(), servers_[1]->address()});
+  }
+
+  static constexpr std::array<unsigned, 2> kFirstSlots{0, 8192};  // first slot of each shard
+
+  support::TempDirectory directory_;
+  std::array<std::unique_ptr<PlayedNode>, 2> servers_{node('a'), node('b')};
+};
+
+TEST_F(RestoreCallsTest, KeysMayExpireMeanwhile) {
+  // INFO has counted keys that have expired when the keys of the slots are counted.
+  servers_[0]->set_slot_keys(kFirstSlots[0], 1);
+  servers_[1]->set_slot_keys(kFirstSlots[1], 0);
+  const auto done = restore();
+  ASSERT_TRUE(done) << text_of(done);
+  EXPECT_EQ(topology().shard("s2")->leader, servers_[1]->id);
+}
+
+TEST_F(RestoreCallsTest, KeysOfAnotherShardAreRefused) {
+  servers_[0]->set_slot_keys(kFirstSlots[1], 2);
+  servers_[0]->set_slot_keys(core::keyspace::kSlotCount - 1, 1);
+  EXPECT_THAT(refusal([&] { return restore(); }),
+              HasSubstr(servers_[0]->address().text() + ": it holds 3 keys"));
+}
+
+TEST_F(RestoreCallsTest, ServerWithoutKeysIsRefused) {
+  servers_[1]->keys = 0;
+  EXPECT_THAT(refusal([&] { return restore(); }), HasSubstr("dump.rdb"));
 }
 
 }  // namespace

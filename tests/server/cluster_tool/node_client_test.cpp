@@ -8,7 +8,9 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "tests/server/cluster_tool/played_node.h"
 #include "tests/support/loopback_listener.h"
 #include "tests/support/wait_limit.h"
 
@@ -62,6 +64,24 @@ TEST(NodeClientTest, ReturnsRepliesAndErrors) {
   EXPECT_NE(ask("nonsense\r\n").find("ERR S: "), std::string::npos);
 }
 
+TEST(NodeClientTest, PipelineReturnsRepliesInOrder) {
+  constexpr unsigned kCommands = 1000;
+  PlayedNode server('a');
+  std::vector<std::vector<std::string>> commands;
+  for (unsigned slot = 0; slot < kCommands; ++slot) {
+    server.set_slot_keys(slot, static_cast<int>(slot));
+    commands.push_back({"CLUSTER", "COUNTKEYSINSLOT", std::to_string(slot)});
+  }
+  auto client = NodeClient::connect(server.address(), {});
+  ASSERT_TRUE(client) << client.error().message;
+  const auto replies = client->call_all(commands);
+  ASSERT_TRUE(replies) << replies.error().message;
+  ASSERT_EQ(replies->size(), kCommands);
+  for (unsigned slot = 0; slot < kCommands; ++slot) EXPECT_EQ((*replies)[slot].integer, slot);
+  commands = {{"DBSIZE"}, {"UNKNOWN"}};
+  EXPECT_FALSE(client->call_all(commands)) << "one of the replies is an error";
+}
+
 TEST(NodeClientTest, ReportsAMissingServer) {
   const auto client = NodeClient::connect({"127.0.0.1", 1}, {});
   ASSERT_FALSE(client);
@@ -80,6 +100,7 @@ TEST(NodeClientTest, ServerWithoutTlsIsAnError) {
   access.ca_file = "/no/such/file";
   const auto client = NodeClient::connect({"127.0.0.1", 1}, access);
   ASSERT_FALSE(client);
+  EXPECT_TRUE(client.error().message.starts_with("ERR 127.0.0.1:1: ")) << client.error().message;
   EXPECT_NE(client.error().message.find("'/no/such/file'"), std::string::npos)
       << client.error().message;
 }

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -51,10 +54,17 @@ class PlayedNode {
     on_failover_ = std::move(on_failover);
   }
 
-  // Sets the reply to CLUSTERX TOPOLOGY. Without this call the reply is an error.
-  void keep(std::string file) {
+  // Sets the reply to CLUSTERX TOPOLOGY, and the option cluster-name. Without this call the reply
+  // to CLUSTERX TOPOLOGY is an error.
+  void keep(std::string file, std::string cluster_name = "") {
     const std::scoped_lock lock(mutex_);
     kept_ = std::move(file);
+    cluster_name_ = std::move(cluster_name);
+  }
+  // Sets the reply to CLUSTER COUNTKEYSINSLOT for the slot. Other slots have no keys.
+  void set_slot_keys(unsigned slot, int count) {
+    const std::scoped_lock lock(mutex_);
+    slot_keys_[slot] = count;
   }
 
   const std::string id;
@@ -67,6 +77,9 @@ class PlayedNode {
   }
   void serve() {
     for (int client = listener_.accept(); client >= 0; client = listener_.accept()) {
+      const int on = 1;
+      // Without TCP_NODELAY the small replies to a pipeline would wait for delayed ACKs.
+      (void)::setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       answer_all(client);
       ::close(client);
     }
@@ -91,8 +104,9 @@ class PlayedNode {
   std::string answer(const std::vector<std::string>& words) {
     const std::string command = fmt::format("{}", fmt::join(words, " "));
     if (command == "INFO") {
-      return bulk(fmt::format("role:master\r\nmaster_repl_offset:5\r\ncluster_enabled:{}\r\n",
-                              is_enabled ? 1 : 0));
+      return bulk(fmt::format(
+          "role:master\r\nmaster_repl_offset:5\r\ncluster_enabled:{}\r\ndb0:keys={},expires=0\r\n",
+          is_enabled ? 1 : 0, keys.load()));
     }
     if (command == "CLUSTER MYID") return bulk(id);
     // The reported epoch is very high, so the tool concludes that this server has applied every
@@ -101,6 +115,15 @@ class PlayedNode {
       return bulk("cluster_state:ok\r\ncluster_current_epoch:1099511627776\r\n");
     }
     if (command == "DBSIZE") return fmt::format(":{}\r\n", keys.load());
+    if (command == "CONFIG GET cluster-name") {
+      const std::scoped_lock lock(mutex_);
+      return "*2\r\n" + bulk(words[2]) + bulk(cluster_name_);
+    }
+    if (command.starts_with("CLUSTER COUNTKEYSINSLOT")) {
+      const std::scoped_lock lock(mutex_);
+      const auto found = slot_keys_.find(static_cast<unsigned>(std::stoul(words[2])));
+      return fmt::format(":{}\r\n", found == slot_keys_.end() ? 0 : found->second);
+    }
     if (command.starts_with("CONFIG GET")) {
       return "*2\r\n" + bulk(words[2]) + bulk(words[2].ends_with("port") ? "0" : "");
     }
@@ -121,6 +144,8 @@ class PlayedNode {
   mutable std::mutex mutex_;  // this mutex guards the members below
   std::vector<std::string> failovers_;
   std::string kept_;
+  std::string cluster_name_;
+  std::map<unsigned, int> slot_keys_;
   std::function<void()> on_failover_ = [] {};
   std::thread thread_;
 };

@@ -25,7 +25,7 @@ ClusterStatus sample_status() {
   replica.version = "1.1.0";
   replica.failovers = {};
   replica.permit_lapses = 0;
-  status.facts = {leader, replica, std::nullopt};
+  status.facts = {leader, replica, core::Error{"ERR 10.0.0.3:7001: Connection refused"}};
   return status;
 }
 
@@ -36,6 +36,7 @@ TEST(StatusTest, TableHasARowForEachNode) {
             "s1     0-5460 7000           10.0.0.1:7001  leader   ok            7     1.0.0\n"
             "                             10.0.0.2:7001  replica  in sync  10   7     1.1.0\n"
             "s2     5461-6999 7001-16383  10.0.0.3:7001  leader   down\n"
+            "\n10.0.0.3:7001: Connection refused\n"
             "\nA shard has no live leader: its slots are not served.\n");
 }
 
@@ -101,7 +102,8 @@ TEST(StatusTest, JsonHasTheSame) {
           R"("nodes":[{"id":")" +
           id_of('c') +
           R"(","address":"10.0.0.3:7001","role":"leader","alive":false,"in_sync":true,)"
-          R"("state":"down","offset":null,"lag":null,"keys":null}]}]})"
+          R"("state":"down","offset":null,"lag":null,"keys":null,)"
+          R"("error":"10.0.0.3:7001: Connection refused"}]}]})"
           "\n");
 }
 

@@ -45,7 +45,7 @@ TEST(ToolCallTest, BackupAndRestoreNameADirectory) {
 }
 
 TEST(ToolCallTest, OptionsMayStandBehindTheCommand) {
-  const ToolCall call = call_of({"status", "--etcd", "http://a:1", "--json", "--user", "u",
+  const ToolCall call = call_of({"status", "--etcd", "https://a:1", "--json", "--user", "u",
                                  "--password-file", "p", "--cacert", "c"});
   EXPECT_EQ(call.command, "status");
   EXPECT_EQ(call.cluster, "bloomery");
@@ -56,6 +56,14 @@ TEST(ToolCallTest, OptionsMayStandBehindTheCommand) {
 TEST(ToolCallTest, UserAndPasswordOfEtcdGoTogether) {
   EXPECT_EQ(usage_of({"--etcd", "http://a:1", "--user", "u", "status"}).exit_code, 2);
   EXPECT_EQ(usage_of({"--etcd", "http://a:1", "--password-file", "p", "status"}).exit_code, 2);
+}
+
+TEST(ToolCallTest, CaFileNeedsAnHttpsEndpoint) {
+  const ToolUsage usage = usage_of({"--etcd", "http://a:1,http://b:1", "--cacert", "c", "status"});
+  EXPECT_EQ(usage.exit_code, 2);
+  EXPECT_NE(usage.err.find("--cacert"), std::string::npos) << usage.err;
+  EXPECT_NE(usage.err.find("https://"), std::string::npos) << usage.err;
+  EXPECT_EQ(call_of({"--etcd", "http://a:1,https://b:1", "--cacert", "c", "status"}).ca_file, "c");
 }
 
 TEST(ToolCallTest, ServersMayWantUsersAndTls) {
@@ -119,8 +127,24 @@ TEST(ToolCallTest, WrongArgumentsAreAUsageError) {
   }
 }
 
+TEST(ToolCallTest, ErrorNamesTheUnknownWord) {
+  const auto error_of = [](std::vector<std::string> words) {
+    const ToolUsage usage = usage_of(std::move(words));
+    EXPECT_EQ(usage.exit_code, 2);
+    return usage.err;
+  };
+  EXPECT_NE(error_of({"--etcd", "http://a:1", "statuss"}).find("command 'statuss'"),
+            std::string::npos);
+  EXPECT_NE(error_of({"failovr", "s1", "--to", "b:1"}).find("command 'failovr'"),
+            std::string::npos);
+  EXPECT_NE(error_of({"--etcd", "http://a:1", "--unknown"}).find("option '--unknown'"),
+            std::string::npos);
+  EXPECT_EQ(error_of({"--etcd", "http://a:1"}).find('\''), std::string::npos);
+}
+
 TEST(ToolCallTest, HelpAndVersionAreNoErrors) {
   EXPECT_EQ(usage_of({"--help"}).exit_code, 0);
+  EXPECT_EQ(usage_of({"statuss", "--help"}).exit_code, 0);
   EXPECT_NE(usage_of({"--help"}).out.find("failover"), std::string::npos);
   EXPECT_EQ(usage_of({"--version"}).out, "bloomery-cluster " BLOOMERY_VERSION "\n");
 }

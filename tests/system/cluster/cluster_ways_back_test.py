@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Tests how an operator repairs a cluster that has lost servers or a whole shard."""
 
+import subprocess
 import unittest
 
-from harness import wait_until
+from harness import CLUSTER_TOOL, DEADLINE_S, wait_until
 from harness.cluster import NAME, ClusterTest
 
 NEW = 7  # index of a server that a test adds; the server's id is made from it
@@ -54,6 +55,18 @@ class ClusterWaysBackTest(ClusterTest):
         # The topology does not contain the lost server. So if the lost server restarts, the
         # cluster will not change the data of that server.
         self.assertNotIn(lost.node_id, self.topology()["nodes"])
+
+    def test_recover_refuses_another_cluster(self):
+        """A real server sends its cluster name only as the option cluster-name."""
+        (server,) = self.start_cluster(1)
+        done = subprocess.run(
+            [CLUSTER_TOOL, "--etcd", ",".join(self.etcd.endpoints), "--cluster", "other",
+             "recover", f"127.0.0.1:{server.port}", "--yes"],
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+        )  # fmt: skip
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done)
+        self.assertRegex(done.stderr, f"{server.port} .*'{NAME}'.*'other'")
+        self.assertEqual(self.etcd.control("get", "--prefix", "bloomery/other/"), "")
 
 
 if __name__ == "__main__":

@@ -71,6 +71,7 @@ TEST_F(ClusterxCommandsTest, TellsWhatItKeeps) {
   const auto file = cluster::parse_node_file(line.substr(1, line.size() - 3));
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->id, id_of('b'));
+  EXPECT_EQ(file->cluster, config_.text(OptionId::kClusterName));
   EXPECT_EQ(file->topology.revision, 10U);
   EXPECT_EQ(file->topology.topology, cluster::sample_topology());
   EXPECT_EQ(file->kept_epoch, 7U);
