@@ -10,14 +10,26 @@
 namespace server::admin {
 namespace {
 
+namespace utf = boost::locale::utf;
+
+bool is_control(utf::code_point code) {
+  return code < 0x20 || (0x7F <= code && code < 0xA0);
+}
+
+// Returns whether the character ends a line, or changes the order in which the text around it is
+// shown. A name with such characters can look like another name.
+bool changes_layout(utf::code_point code) {
+  return code == 0x061C || code == 0x200E || code == 0x200F || (0x2028 <= code && code <= 0x202E) ||
+         (0x2066 <= code && code <= 0x2069);
+}
+
 // Returns the size in bytes of the first character of the text. Returns 0 if the text does not
-// start with valid UTF-8, or starts with a control character.
+// start with valid UTF-8, or starts with a character that must be escaped.
 size_t character_size(std::string_view text) {
-  namespace utf = boost::locale::utf;
   const char* end = text.data();
   const utf::code_point code = utf::utf_traits<char>::decode(end, text.data() + text.size());
-  const bool is_control = code < 0x20 || (0x7F <= code && code < 0xA0);
-  if (is_control || code == utf::illegal || code == utf::incomplete) return 0;
+  if (code == utf::illegal || code == utf::incomplete) return 0;
+  if (is_control(code) || changes_layout(code)) return 0;
   return static_cast<size_t>(end - text.data());
 }
 

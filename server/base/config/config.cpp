@@ -401,7 +401,13 @@ core::Result<> Config::apply_other(const Directive& directive) {
     warn(effect_warning(name, fmt::format("this server has no {}", module)));
     return {};
   }
-  return fatal_config_error(directive, fmt::format("{}{}", kBadDirective, hint_for(name)));
+  constexpr std::array<std::string_view, 4> kKnown = {"include", "loadmodule", "rename-command",
+                                                      "user"};
+  const bool is_known = std::ranges::find(kKnown, name) != kKnown.end();
+  const std::string cause =
+      is_known ? std::string(kWrongArgumentCount) : fmt::format("there is no option '{}'", name);
+  return fatal_config_error(directive,
+                            fmt::format("{}: {}{}", kBadDirective, cause, hint_for(name)));
 }
 
 core::Result<> Config::apply(const Directive& directive) {

@@ -21,7 +21,8 @@ inline constexpr std::string_view kSaveAndNoSave =
     "shutdown options SAVE and NOSAVE can't be used simultaneously";
 inline constexpr std::string_view kInvalidOomScores =
     "Invalid oom-score-adj-values, elements must be between -2000 and 2000.";
-inline constexpr std::string_view kInvalidSavePoints = "Invalid save parameters";
+inline constexpr std::string_view kInvalidSavePoints =
+    "Invalid save parameters: write pairs of seconds and changes, such as 3600 1 300 100";
 inline constexpr std::string_view kInvalidEventClass =
     "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
 

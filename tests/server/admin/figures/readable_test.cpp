@@ -18,6 +18,18 @@ TEST(ReadableTest, ControlCharactersAreSpelledOut) {
   EXPECT_EQ(readable("\xC2\x85"), "\\xc2\\x85");
 }
 
+// U+202E shows "txt.exe" for "exe.txt"; U+2028 ends a line.
+TEST(ReadableTest, CharactersThatChangeTheLayoutAreSpelledOut) {
+  EXPECT_EQ(readable("a\xE2\x80\xAE"
+                     "b"),
+            "a\\xe2\\x80\\xaeb");
+  EXPECT_EQ(readable("\xE2\x80\xA8"), "\\xe2\\x80\\xa8");
+  EXPECT_EQ(readable("\xE2\x81\xA6"), "\\xe2\\x81\\xa6");
+  for (const char* text : {"\xE2\x80\x8D", "\xE2\x80\xA7", "\xE2\x80\xAF", "\xD7\x90"}) {
+    EXPECT_EQ(readable(text), text);
+  }
+}
+
 TEST(ReadableTest, EscapesTextThatLooksLikeAnEscape) {
   EXPECT_EQ(readable("a\\x0ab"), "a\\x5cx0ab");
   EXPECT_EQ(readable("\\\\xff"), "\\\\x5cxff");

@@ -69,16 +69,21 @@ TEST_F(ConfigTest, ABareSaveLineForgetsAllSavePoints) {
               HasSubstr(unknown_choice("default, save").reason));
 }
 
+std::string bad_directive(std::string_view cause) {
+  return std::string(kBadDirective) + ": " + std::string(cause);
+}
+
 TEST_F(ConfigTest, BadLinesAreFatalWithTheirPlace) {
   const struct {
     std::string line, reason;
   } kCases[] = {
-      {"foo bar", std::string(kBadDirective)},
-      {"include", std::string(kBadDirective)},
-      {"loadmodule", std::string(kBadDirective)},
-      {"rename-command a", std::string(kBadDirective)},
-      {"bf.foo 1", std::string(kBadDirective)},
-      {"max-memory 1gb", std::string(kBadDirective) + "; did you mean 'maxmemory'?"},
+      {"foo bar", bad_directive("there is no option 'foo'")},
+      {"include", bad_directive(kWrongArgumentCount)},
+      {"loadmodule", bad_directive(kWrongArgumentCount)},
+      {"rename-command a", bad_directive(kWrongArgumentCount)},
+      {"bf.foo 1", bad_directive("there is no option 'bf.foo'")},
+      {"max-memory 1gb",
+       bad_directive("there is no option 'max-memory'; did you mean 'maxmemory'?")},
       {"port \"1", std::string(kUnbalancedLine)},
       {"port \"a\"b", std::string(kUnbalancedLine)},
       {"port", std::string(kWrongArgumentCount)},
