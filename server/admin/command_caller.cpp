@@ -4,6 +4,7 @@
 #include "core/clock.h"
 #include "protocol/output_buffer.h"
 #include "protocol/reply_parser.h"
+#include "server/cluster/cluster_state.h"
 #include "server/commands/services.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/registry.h"
@@ -40,6 +41,7 @@ protocol::Reply CommandCaller::call(const Caller& caller,
   }
   Session session(0);
   begin_session(session, caller, services_);
+  session.client->view_index = services_.cluster.admin_thread();
   session.client->no_touch = true;
   Dispatcher dispatcher(services_, uncounted_, session);
   protocol::OutputBuffer replies;

@@ -40,7 +40,10 @@ enum class Service : uint8_t {
 
 class ClusterState {
  public:
-  explicit ClusterState(size_t thread_count) : seen_(thread_count) {}
+  explicit ClusterState(size_t io_thread_count) : seen_(io_thread_count + 1) {}
+
+  // The thread index of the admin port's thread; the I/O threads have the indices below it.
+  size_t admin_thread() const { return seen_.size() - 1; }
 
   void publish(std::shared_ptr<const View> view);
   // Returns whether this server is a node of a cluster.

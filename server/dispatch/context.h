@@ -201,7 +201,7 @@ class Context {
   const Request& request;  // the running request; inside EXEC it is the request of EXEC itself
   protocol::ReplyWriter reply;
   CommandResult& result;  // the result that execute() will return
-  const int64_t now_ms;   // wall-clock time, which is the same for all commands of a read batch
+  const int64_t now_ms;   // wall-clock time, at most a millisecond old when the command begins
 
   // The time with which expiries are compared. It is kIgnoreExpiry if the command comes from a
   // journal, because the journal contains a DEL for each key that has expired.

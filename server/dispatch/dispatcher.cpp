@@ -97,7 +97,7 @@ const RegisteredCommand* Dispatcher::look_up(std::string_view name) {
 inline bool Dispatcher::serves_first_key(const Context& ctx) const {
   const Request& request = ctx.request;
   return request.key.data() != nullptr && ctx.command->needs.kind == Needs::kFirstArgument &&
-         environment_.cluster.serves(client_.thread_index,
+         environment_.cluster.serves(client_.view_index,
                                      core::keyspace::slot_of_hash(request.key_hash));
 }
 
@@ -226,6 +226,7 @@ CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
       // admit() may have evicted keys that this client tracks. The client must get their
       // invalidations before the values that this command reads.
       replies.append(take_invalidation_news(environment_.pubsub, environment_.tracking, session_));
+      result.pushed_bytes = replies.size() - mark;
       mark = replies.size();
       begin_ticks_ = TickClock::now();  // eviction does not count as the command's own time
     }

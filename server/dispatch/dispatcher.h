@@ -51,6 +51,9 @@ class Dispatcher {
     return execute(Request{.args = args}, now_ms, replies);
   }
 
+  // Returns the tick at which the next command begins, by TickClock.
+  uint64_t begin_ticks() const { return begin_ticks_; }
+
   // Prefetches the memory that the commands of a pipeline will use: first all buckets, then all
   // entries, then all values, so that cache misses overlap. Stores the table row of the command and
   // the hash of the key in each request. REQUIRES: at most kLookAheadMax requests.

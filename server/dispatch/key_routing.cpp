@@ -53,7 +53,7 @@ KeyRouting KeyRouting::of(const Context& ctx, uint32_t flags) {
   }
   const bool writes = (flags & kWrite) != 0;
   if (!slots.first() && !writes) return {};
-  const auto [view, service] = environment.cluster.look(session.client->thread_index);
+  const auto [view, service] = environment.cluster.look(session.client->view_index);
   const bool reads_replicas = session.client->reads_replicas;
   const cluster::RouteConditions conditions{
       .service = service,

@@ -11,7 +11,7 @@ namespace server {
 OwnKeys::OwnKeys(const Context& ctx) : ctx_(ctx) {
   // Commands from a journal see all keys of the database.
   if (!has_one_database(ctx)) return;
-  const cluster::View& view = ctx.environment.cluster.view_of(ctx.client.thread_index);
+  const cluster::View& view = ctx.environment.cluster.view_of(ctx.client.view_index);
   if (!view.owns_all()) view_ = &view;
 }
 

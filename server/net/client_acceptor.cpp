@@ -95,6 +95,7 @@ void ClientAcceptor::accept(int descriptor, Kind kind) {
   }
   IoThread& thread = threads_.next();
   client->thread_index = thread.index;
+  client->view_index = thread.index;
   client->wake = [&thread, id = client->id] {
     thread.loop.post([&thread, id] {
       if (const auto connection = thread.connections.find(id)) connection->wake();

@@ -14,6 +14,7 @@
 #include "server/base/config/config.h"
 #include "server/base/log/log.h"
 #include "server/base/metrics/statistics.h"
+#include "server/base/process/tick_clock.h"
 #include "server/dispatch/environment.h"
 #include "server/session/big_argument.h"
 #include "server/session/session.h"
@@ -27,6 +28,9 @@ constexpr size_t kReplyBatchBytes = size_t{256} << 10;
 // Limit on unsent replies to a client that is not authenticated.
 constexpr size_t kUnknownReplyBytesMax = size_t{4} << 10;
 constexpr size_t kLoggedNameBytesMax = 64;
+// The wall clock is read again if more ticks have passed since it was read. A tick is at most a
+// nanosecond, so the time that a command uses is at most a millisecond old.
+constexpr uint64_t kStaleTicks = 1'000'000;
 
 // Returns whether a replica may send the command after its PSYNC. As in Redis, a replica is
 // disconnected if it sends a command that uses keys or has a reply.
@@ -73,15 +77,19 @@ RequestRunner::Progress RequestRunner::run(std::string_view data, RequestBatch& 
   return progress;
 }
 
+RequestRunner::Now RequestRunner::read_clock() const {
+  return {environment_.clock.wall_ms(), TickClock::now()};
+}
+
 RequestRunner::Progress RequestRunner::run_all(std::string_view data, RequestBatch& batch,
                                                ReplyGate& gate, BigArgument* big) {
   using Status = protocol::RequestParser::Status;
-  const int64_t now_ms = environment_.clock.wall_ms();
+  Now now = read_clock();
   client_.last_interaction_us = environment_.clock.monotonic_us();
   size_t consumed = 0;
   while (true) {
     const Gathered gathered = gather(data.substr(consumed), batch);
-    Progress executed = execute(batch, now_ms, gate, big);
+    Progress executed = execute(batch, now, gate, big);
     // A request with a big argument is alone in its batch, so the argument is no longer needed
     // after the batch.
     big = nullptr;
@@ -126,7 +134,7 @@ RequestRunner::Gathered RequestRunner::gather(std::string_view data, RequestBatc
   return gathered;
 }
 
-RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_ms, ReplyGate& gate,
+RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, Now& now, ReplyGate& gate,
                                                BigArgument* big) {
   const auto requests = std::span(batch.requests).first(batch.count);
   const size_t replies_begin = gate.fresh_begin();
@@ -136,7 +144,9 @@ RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_
                    .big_argument = big,
                    .replies_begin = replies_begin};
   }
-  dispatcher_.look_ahead(requests, now_ms);
+  // A killed client runs no further command.
+  if (client_.kill_requested.load(std::memory_order_relaxed)) return {End::kClosesClient, 0};
+  dispatcher_.look_ahead(requests, now.ms);
   size_t consumed = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
     if (client_.peer == Peer::kReplica && !may_come_from_replica(requests[i].args[0])) {
@@ -146,8 +156,10 @@ RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_
     }
     const protocol::OutputBuffer& replies = gate.replies();
     const size_t reply_begin = replies.size();
-    CommandResult result = dispatcher_.execute(requests[i], now_ms, gate.replies());
-    if (result.may_have_written) gate.record_write(reply_begin);
+    if (dispatcher_.begin_ticks() - now.ticks > kStaleTicks) [[unlikely]]
+      now = read_clock();
+    CommandResult result = dispatcher_.execute(requests[i], now.ms, gate.replies());
+    if (result.may_have_written) gate.record_write(reply_begin + result.pushed_bytes);
     if (result.outcome == Outcome::kHeldBack) return {End::kHeldBack, consumed};
     consumed = batch.bounds[i].end;
     const size_t reply_bytes = gate.fresh().size();

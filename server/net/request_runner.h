@@ -87,6 +87,12 @@ class RequestRunner {
   protocol::RequestParser::Partial partial() const { return parser_.partial(); }
 
  private:
+  // The wall-clock time, and the tick at which it was read.
+  struct Now {
+    int64_t ms;
+    uint64_t ticks;
+  };
+  Now read_clock() const;
   Progress run_all(std::string_view data, RequestBatch& batch, ReplyGate& gate, BigArgument* big);
   // Parses the next requests of `data` into the batch.
   struct Gathered {
@@ -96,7 +102,7 @@ class RequestRunner {
   Gathered gather(std::string_view data, RequestBatch& batch);
   // Runs the requests of the batch. Returns kNeedsInput if all of them have run. `big` is an
   // argument of the batch's only request, or null.
-  Progress execute(RequestBatch& batch, int64_t now_ms, ReplyGate& gate, BigArgument* big);
+  Progress execute(RequestBatch& batch, Now& now, ReplyGate& gate, BigArgument* big);
   // Adds the bytes to the unsent replies of an unauthenticated client. Returns whether these
   // replies exceed 4 KiB.
   bool owes_too_much(size_t reply_bytes);

@@ -112,7 +112,8 @@ struct ClientEndpoint {
   std::string address;  // address of the client, such as "127.0.0.1:50000" or "<socket path>:0"
   std::string local_address;
   Socket socket;
-  size_t thread_index = 0;     // index of the connection's thread
+  size_t thread_index = 0;     // index of the I/O thread that sends messages to the client
+  size_t view_index = 0;       // index in ClusterState of the thread that runs its commands
   int64_t created_us = 0;      // monotonic time at which the client connected
   std::function<void()> wake;  // Called to make the connection check `kill_requested`.
 };

@@ -17,7 +17,7 @@ bool awaits_cluster(const cluster::ClusterState& cluster) {
 std::string end_foreign_channels(PubSub& pubsub, cluster::ClusterState& cluster, Session& session) {
   constexpr auto kKind = SubscriptionKind::kShardChannel;
   if (session.subscriptions.count(kKind) == 0 || !cluster.is_on()) return {};
-  const cluster::View& view = cluster.view_of(session.client->thread_index);
+  const cluster::View& view = cluster.view_of(session.client->view_index);
   protocol::OutputBuffer news;
   protocol::ReplyWriter writer(news, session.client->resp);
   for (const std::string& name : session.subscriptions.names(kKind)) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/number.h"
 #include "server/session/clients.h"
 
 namespace server {
@@ -27,7 +28,16 @@ class AwaitedResult final : public AwaitedReply {
   bool try_answer(protocol::ReplyWriter& reply, bool /*is_late*/) override {
     if (!result_->is_ready.load(std::memory_order_acquire)) return false;
     const std::string_view text = std::string_view(result_->line).substr(1);
-    result_->line.front() == '-' ? reply.error(text) : reply.simple(text);
+    switch (result_->line.front()) {
+      case '-':
+        reply.error(text);
+        break;
+      case ':':
+        reply.integer(core::parse_int64(text).value_or(0));
+        break;
+      default:
+        reply.simple(text);
+    }
     return true;
   }
 
@@ -40,7 +50,7 @@ class AwaitedResult final : public AwaitedReply {
 DeferredReply defer_reply(const Clients& clients, uint64_t session_id) {
   const auto deferred = std::make_shared<DeferredResult>();
   const auto end_with = [deferred, &clients, session_id](std::string line) {
-    assert(line.starts_with('+') || line.starts_with('-'));
+    assert(line.find_first_of("+-:") == 0);
     deferred->line = std::move(line);
     deferred->is_ready.store(true, std::memory_order_release);
     // The client may have disconnected before the reply was ready.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // DeferredReply: a reply that is sent later, when another thread has completed the command. The
-// reply is a short text or an error.
+// reply is a short text, a number or an error.
 //
 // Thread safety: `end` and `end_with` may be called from any thread, also after the session has
 // ended.
@@ -21,7 +21,7 @@ class Clients;
 
 struct DeferredReply {
   // Exactly one of these functions must be called, and only once. `end` replies OK or the error in
-  // its argument. `end_with` replies with its argument, a line that begins with '+' or '-'.
+  // its argument. `end_with` replies with its argument, a line that begins with '+', '-' or ':'.
   std::function<void(const core::Result<>&)> end;
   std::function<void(std::string line)> end_with;
   // The reply, which the command must pass to Context::await(). Must not be used inside EXEC, where

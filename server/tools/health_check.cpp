@@ -22,24 +22,34 @@ constexpr size_t kAnswerBytesMax = 512;
 struct HealthRequest {
   HealthQuestion question;
   HealthLimits limits;
+  std::string password;  // requirepass
 };
 
-// Sends PING. Returns the first line from the server, which may be an error that precedes the reply
-// to PING. Returns an error line if the server demands a client certificate. Returns an empty
-// string if no reply arrives in time.
-std::string ask(RespClient& link) {
-  // A server that has reached maxclients replies and closes before it receives PING. That reply is
-  // read even if sending fails.
-  (void)link.send_command({"PING"});
-  const auto reply = link.read_some();
-  if (reply) return reply->substr(0, std::min(reply->find('\r'), kAnswerBytesMax));
+// Returns the next line from the server. Returns an error line if the server demands a client
+// certificate, and an empty string if no line arrives in time.
+std::string next_line(RespClient& link) {
+  const auto line = link.read_line();
+  if (line) return line->substr(0, kAnswerBytesMax);
   // A server that demands a client certificate sends the TLS alert certificate_required, which
   // shows that it is alive.
   constexpr int kCertificateRequired = SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_REQUIRED;
   const char* const reason =
       ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, kCertificateRequired));
-  const bool is_required = reason != nullptr && reply.error().message.ends_with(reason);
+  const bool is_required = reason != nullptr && line.error().message.ends_with(reason);
   return is_required ? "-NOAUTH a client certificate is required" : "";
+}
+
+// Sends PING, after AUTH if there is a password. Without AUTH, a server with a password would not
+// say that it is loading. Returns the last line from the server.
+std::string ask(RespClient& link, const std::string& password) {
+  // A server that has reached maxclients replies and closes before it receives a command. That
+  // reply is read even if sending fails.
+  if (!password.empty()) (void)link.send_command({"AUTH", password});
+  (void)link.send_command({"PING"});
+  const std::string first = next_line(link);
+  if (password.empty() || first.empty()) return first;
+  const std::string second = next_line(link);
+  return second.empty() ? first : second;
 }
 
 // Evaluates an attempt. `answer` is the first line received; empty if there was none.
@@ -74,7 +84,7 @@ Attempt ask_target(const ClientSocket::Target& target, const std::string& where,
   if (auto connected = link.connect(target); !connected) {
     return {false, {false, fmt::format("{}: {}", where, connected.error().message)}};
   }
-  return {true, evaluate(where, ask(link), request.question)};
+  return {true, evaluate(where, ask(link, request.password), request.question)};
 }
 
 Attempt ask_port(const std::string& address, int64_t port, bool has_tls,
@@ -119,7 +129,7 @@ HealthQuestion take_health_question(std::vector<const char*>& arguments) {
 }
 
 Health check_health(const Config& config, HealthQuestion question, const HealthLimits& limits) {
-  const HealthRequest request{question, limits};
+  const HealthRequest request{question, limits, config.text(OptionId::kRequirePass)};
   // If `bind` names no address, the server listens on no TCP port, so only the unix socket is
   // tried.
   if (const auto addresses = split_at_spaces(config.text(OptionId::kBind)); !addresses.empty()) {

@@ -38,9 +38,10 @@ struct Health {
 HealthQuestion take_health_question(std::vector<const char*>& arguments);
 
 // Sends PING to the server on this machine: to its port, or else its TLS port, or else its unix
-// socket. Tries the addresses of `bind` one after the other until one is healthy. A server that
-// demands a password counts as serving. A server that is loading does not. With the default limits
-// the check takes at most about five seconds.
+// socket. Tries the addresses of `bind` one after the other until one is healthy. Logs in if the
+// configuration has `requirepass`. A server that demands another password counts as serving. A
+// server that is loading does not. With the default limits the check takes at most about five
+// seconds.
 Health check_health(const Config& config, HealthQuestion question = HealthQuestion::kServes,
                     const HealthLimits& limits = {});
 

@@ -2,10 +2,11 @@
 //
 // readable: escapes the bytes of a key, for JSON, for metric labels and for people.
 //
-// Invariants: the result is valid UTF-8 without characters that change the layout of a text:
+// Invariants: the result is valid UTF-8. It has no characters that change the layout of a text:
 // control characters, line separators, and the characters for text from right to left. Different
-// bytes give different results. Thread safety: a pure function. Source: RFC 3629; Unicode Standard
-// Annex 9, "Directional Formatting Characters".
+// bytes give different results.
+// Thread safety: a pure function.
+// Source: RFC 3629; Unicode Standard Annex 9, "Directional Formatting Characters".
 #pragma once
 
 #include <string>

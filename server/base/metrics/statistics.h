@@ -26,11 +26,18 @@ class Counter {
   void add(uint64_t n = 1) {
     value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
-  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
-  void reset() { value_.store(0, std::memory_order_relaxed); }
+  uint64_t value() const {
+    const uint64_t base = base_.load(std::memory_order_acquire);
+    return value_.load(std::memory_order_relaxed) - base;
+  }
+  // May be called by any thread, because it does not change what add() changes.
+  void reset() {
+    base_.store(value_.load(std::memory_order_relaxed), std::memory_order_release);
+  }
 
  private:
   std::atomic<uint64_t> value_{0};
+  std::atomic<uint64_t> base_{0};  // value_ at the last reset
 };
 
 struct CommandCounters {
@@ -145,7 +152,8 @@ class Statistics {
     return total_errors_;
   }
 
-  // Implements CONFIG RESETSTAT. A thread that counts concurrently may keep an old count.
+  // Implements CONFIG RESETSTAT. The histogram of a thread that counts at that moment may keep an
+  // old count.
   void reset();
 
  private:

@@ -65,14 +65,20 @@ void client_list(Context& ctx) {
   ctx.reply.verbatim(lines, "txt");
 }
 
-// Closes the selected clients, and returns their number. The calling client still gets its reply.
-int64_t kill_clients(Context& ctx, const ClientFilter& filter) {
+struct Killed {
+  int64_t count = 0;
+  bool is_caller = false;  // whether the calling client is one of them
+};
+
+// Closes the selected clients. The calling client still gets its reply.
+Killed kill_clients(Context& ctx, const ClientFilter& filter) {
   const int64_t now_us = ctx.environment.clock.monotonic_us();
-  int64_t killed = 0;
+  Killed killed;
   for (const auto& client : ctx.services.clients.list()) {
     if (!filter.accepts(*client, ctx.client, now_us)) continue;
-    ++killed;
+    ++killed.count;
     if (client->id == ctx.client.id) {
+      killed.is_caller = true;
       ctx.close_after_reply();
     } else {
       // As in Redis, stream buffers that only the killed replica uses are freed before the reply.
@@ -84,19 +90,32 @@ int64_t kill_clients(Context& ctx, const ClientFilter& filter) {
   return killed;
 }
 
+// Replies when the killed clients run no command any more and get no message. Inside EXEC the reply
+// cannot wait for that, and a caller that kills itself gets it at once.
+void reply_when_closed(Context& ctx, const Killed& killed, std::string line) {
+  if (killed.count == 0 || killed.is_caller || ctx.in_exec) {
+    return line == "+OK" ? ctx.reply.ok() : ctx.reply.integer(killed.count);
+  }
+  DeferredReply reply = defer_reply(ctx.services.clients, ctx.client.id);
+  ctx.services.pause.drain([end_with = reply.end_with, line = std::move(line)] { end_with(line); });
+  ctx.await(std::move(reply.awaited));
+}
+
 /* CLIENT KILL address | [ID client-id …] [TYPE type] [USER name] [ADDR a] [LADDR a]
  * [SKIPME yes|no] [MAXAGE seconds] */
 void client_kill(Context& ctx) {
   ClientFilter filter;
   if (ctx.args.size() == 3) {
     filter.address = ctx.args[2];
-    if (kill_clients(ctx, filter) == 0) return ctx.reply.error("ERR No such client");
-    return ctx.reply.ok();
+    const Killed killed = kill_clients(ctx, filter);
+    if (killed.count == 0) return ctx.reply.error("ERR No such client");
+    return reply_when_closed(ctx, killed, "+OK");
   }
   filter.skips_self = true;
   const auto read = read_client_filter(ctx.args.subspan(2), ctx.services.users, kKilledIds, filter);
   if (!read) return ctx.reply.error(read.error().message);
-  ctx.reply.integer(kill_clients(ctx, filter));
+  const Killed killed = kill_clients(ctx, filter);
+  reply_when_closed(ctx, killed, fmt::format(":{}", killed.count));
 }
 
 /* CLIENT SETNAME connection-name */

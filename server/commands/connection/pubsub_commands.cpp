@@ -103,8 +103,12 @@ void publish(Context& ctx, SubscriptionKind kind) {
   if (kind != kShardChannel && is_cut_off(ctx)) return refuse_cut_off(ctx);
   // The message goes to replicas, which may have subscribers, but not to the append log.
   std::vector<std::string_view> scratch;
-  ctx.services.journal.publish_to_replicas(original_words(ctx, scratch), ctx.database());
-  const size_t receivers = ctx.services.pubsub.publish(kind, ctx.args[1], ctx.args[2]);
+  const auto words = original_words(ctx, scratch);
+  const auto to_replicas = [&] {
+    ctx.services.journal.publish_to_replicas(words, ctx.database());
+  };
+  const size_t receivers =
+      ctx.services.pubsub.publish(kind, ctx.args[1], ctx.args[2], to_replicas);
   ctx.reply.integer(static_cast<int64_t>(receivers));
 }
 

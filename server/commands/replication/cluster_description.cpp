@@ -152,7 +152,7 @@ static_assert(std::size(kTopologyStates) ==
 }  // namespace
 
 const View& view_of(const Context& ctx) {
-  return ctx.environment.cluster.view_of(ctx.client.thread_index);
+  return ctx.environment.cluster.view_of(ctx.client.view_index);
 }
 
 std::string node_line(const Context& ctx, const Node& node, WithSlots with_slots) {

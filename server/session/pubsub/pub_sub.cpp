@@ -158,7 +158,8 @@ PubSub::Patterns PubSub::matching_patterns(std::string_view channel,
   return matching;
 }
 
-size_t PubSub::publish(SubscriptionKind kind, std::string_view channel, std::string_view payload) {
+size_t PubSub::publish(SubscriptionKind kind, std::string_view channel, std::string_view payload,
+                       const std::function<void()>& in_order) {
   assert(kind != SubscriptionKind::kPattern);
   size_t receivers = 0;
   std::vector<bool> sleeping;
@@ -179,6 +180,7 @@ size_t PubSub::publish(SubscriptionKind kind, std::string_view channel, std::str
     std::unique_lock lock(mutex_);
     Patterns matching;
     if (kind == SubscriptionKind::kChannel) matching = matching_patterns(channel, lock);
+    if (in_order) in_order();
     const auto found = at(kind).find(channel);
     if (found != at(kind).end()) send(kind, found->first, found->second.subscribers);
     const ByName& by_pattern = at(SubscriptionKind::kPattern);

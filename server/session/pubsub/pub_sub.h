@@ -113,7 +113,10 @@ class PubSub {
   // Delivers a message to the channel's subscriptions and, unless it is a shard channel, to those
   // of all matching patterns. Returns the number of these subscriptions. REQUIRES: kind is not
   // kPattern.
-  size_t publish(SubscriptionKind kind, std::string_view channel, std::string_view payload);
+  // `in_order` is called once, while no other message can be published, or may be null. A stream to
+  // which it appends the message has the same order of messages as the subscribers get.
+  size_t publish(SubscriptionKind kind, std::string_view channel, std::string_view payload,
+                 const std::function<void()>& in_order = nullptr);
 
   // Returns whether any channel or pattern has a subscriber. The result may be slightly out of
   // date.

@@ -3,7 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <string>
+#include <thread>
+
 #include "server/base/metrics/statistics.h"
+#include "server/cluster/cluster_state.h"
+#include "server/cluster/view.h"
 #include "server/session/acl/users.h"
 #include "tests/support/command_test.h"
 
@@ -27,6 +33,23 @@ TEST_F(CommandCallerTest, ReadsInTheDatabaseThatIsAskedFor) {
   run({"SET", "a", "1"});
   EXPECT_EQ(call({"GET", "a"}, "default", 2).text, "1");
   EXPECT_EQ(call({"GET", "a"}, "default", 0).type, protocol::Reply::Type::kNull);
+}
+
+// The view that an I/O thread reads must not change while the admin port's thread reads.
+TEST_F(CommandCallerTest, HasAViewOfTheClusterOfItsOwn) {
+  const auto publish = [&] { cluster_.publish(cluster::View::emulated(std::string(40, 'a'))); };
+  publish();
+  cluster_.set_service(cluster::Service::kUp);
+  std::atomic<bool> ends = false;
+  std::thread admin([&] {
+    while (!ends) EXPECT_EQ(call({"DBSIZE"}, "default").integer, 0);
+  });
+  for (int i = 0; i < 1000; ++i) {
+    publish();
+    ASSERT_EQ(run({"DBSIZE"}), integer(0));
+  }
+  ends = true;
+  admin.join();
 }
 
 TEST_F(CommandCallerTest, NothingIsWritten) {

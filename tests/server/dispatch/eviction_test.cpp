@@ -12,6 +12,7 @@
 #include "core/bloom/arrays/array_memory.h"
 #include "core/memory/thread_heap.h"
 #include "server/dispatch/admission.h"
+#include "server/session/pubsub/tracking.h"
 #include "tests/server/dispatch/eviction_fixture.h"
 #include "tests/support/error_matcher.h"
 #include "tests/support/sanitized.h"
@@ -137,6 +138,21 @@ TEST_F(EvictionTest, ReadsEvictFirstAndAreNotRefused) {
   memory_.set_limit(memory_.refresh() - 1000);
   EXPECT_EQ(run({"GET", "none"}), kNull);
   EXPECT_EQ(run({"SET", "a", "1"}), kOom);
+}
+
+// If the append log fails, an error replaces the reply of a write, but not the invalidations.
+TEST_F(EvictionTest, InvalidationsAreNoPartOfTheReply) {
+  fill(1);
+  run({"HELLO", "3"});
+  run({"CLIENT", "TRACKING", "ON"});
+  run({"GET", "k0"});
+  EXPECT_EQ(client_->last_result.pushed_bytes, 0U);
+  on_evicted_ = [&] { tracking_.invalidate({"k0", keyspace_.ref("k0").hash}, {0, 0}); };
+  set_policy("allkeys-random");
+  limit_to_used(-1);
+  const std::string replies = run({"SET", "a", "1"});
+  EXPECT_TRUE(replies.starts_with(">2\r\n$10\r\ninvalidate\r\n")) << replies;
+  EXPECT_EQ(replies.substr(client_->last_result.pushed_bytes), kOk);
 }
 
 TEST_F(EvictionTest, InvalidationsEvictNoFurtherKeys) {

@@ -21,6 +21,7 @@
 #include "server/base/config/command_line.h"
 #include "server/base/config/config.h"
 #include "server/base/process/availability.h"
+#include "server/commands/connection/connection_commands.h"
 #include "server/dispatch/permissions.h"
 #include "server/net/client_acceptor.h"
 #include "tests/support/caller.h"
@@ -39,12 +40,18 @@ using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 using ::testing::StrEq;
 
-// A server at an address of this machine that replies to one connection with fixed bytes.
+const std::string kPing = "*1\r\n$4\r\nPING\r\n";
+const std::string kAuthAndPing = "*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n" + kPing;
+
+// A server at an address of this machine that expects `question` on one connection, replies with
+// fixed bytes, and closes the connection.
 class PlainPort {
  public:
-  PlainPort(const std::string& address, unsigned port, std::string answer)
+  PlainPort(const std::string& address, unsigned port, std::string answer,
+            std::string question = kPing)
       : address_(address),
         answer_(std::move(answer)),
+        question_(std::move(question)),
         acceptor_(io_, asio::ip::tcp::endpoint(asio::ip::make_address(address),
                                                static_cast<uint16_t>(port))),
         thread_([this] { serve(); }) {}
@@ -62,16 +69,17 @@ class PlainPort {
  private:
   void serve() {
     auto socket = acceptor_.accept();
-    std::string question(14, '\0');
+    std::string question(question_.size(), '\0');
     boost::system::error_code error;
     asio::read(socket, asio::buffer(question), error);
     if (error) return;
-    EXPECT_EQ(question, "*1\r\n$4\r\nPING\r\n");
+    EXPECT_EQ(question, question_);
     asio::write(socket, asio::buffer(answer_), error);
   }
 
   const std::string address_;
   const std::string answer_;
+  const std::string question_;
   asio::io_context io_;
   asio::ip::tcp::acceptor acceptor_;
   std::thread thread_;
@@ -287,6 +295,21 @@ TEST_F(HealthCheckTest, MissingServerIsUnhealthy) {
 TEST_F(HealthCheckTest, TellsWhereItAskedAndWhatItHeard) {
   EXPECT_THAT(check(encoded_error(kNotAuthenticated)).text,
               MatchesRegex("port [0-9]+ answers -NOAUTH Authentication required."));
+}
+
+// Without AUTH, a server with a password answers NOAUTH even while it is loading.
+TEST_F(HealthCheckTest, LogsInWithThePassword) {
+  const auto check_login = [](const std::string& answers, HealthQuestion question = kServes) {
+    const PlainPort port("127.0.0.1", 0, answers, kAuthAndPing);
+    return check_with({{"port", port.number()}, {"requirepass", "pw"}}, question).is_healthy;
+  };
+  EXPECT_TRUE(check_login("+OK\r\n+PONG\r\n"));
+  EXPECT_FALSE(check_login("+OK\r\n-LOADING wait\r\n"));
+  EXPECT_TRUE(check_login("+OK\r\n-LOADING wait\r\n", kLives));
+  EXPECT_TRUE(check_login(encoded_error(kWrongPassword) + encoded_error(kNotAuthenticated)))
+      << "the password has changed since the start";
+  EXPECT_FALSE(check_login(encoded_error(net::kTooManyClients)));
+  EXPECT_TRUE(check_login(encoded_error(net::kTooManyClients), kLives));
 }
 
 TEST_F(HealthCheckTest, AUnixSocketIsAskedWhereThereIsNoPort) {

@@ -58,6 +58,20 @@ TEST_F(ClientCommandsTest, KillInATransactionClosesItsCallerAfterExec) {
   EXPECT_EQ(client_->last_result.outcome, Outcome::kClose);
 }
 
+// Operators kill a client to be sure that it no longer changes anything.
+TEST_F(ClientCommandsTest, KillIsAnsweredWhenTheClientHasStopped) {
+  std::vector<Drain::Callback> stops;
+  threads_.on_visit = [&stops](const auto& callback) { stops.push_back(callback); };
+  run_as_other({"PING"});
+  const std::string id = std::to_string(other_->session->client->id);
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", id}), "");
+  EXPECT_TRUE(other_->session->client->kill_requested);
+  EXPECT_EQ(client_->try_answer(), "");
+  stops.at(0)();
+  EXPECT_EQ(client_->try_answer(), integer(1));
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "99"}), integer(0)) << "there is nothing to wait for";
+}
+
 TEST_F(ClientCommandsTest, KillRefusesWhatItDoesNotKnow) {
   EXPECT_THAT(run({"CLIENT", "KILL", "1.2.3.4:1"}), is_error("ERR", "client"));
   EXPECT_THAT(run({"CLIENT", "KILL", ""}), is_error("ERR", "client"));

@@ -61,6 +61,29 @@ TEST_F(PubSubTest, MessageReachesEverySubscribersThread) {
   EXPECT_EQ(take_all(pubsub_, 2), (std::vector<std::pair<uint64_t, std::string>>{{2, text}}));
 }
 
+// Replicas publish the messages of the stream in its order.
+TEST(PubSubThreads, TheStreamHasTheOrderOfTheSubscribers) {
+  CountingWaker waker;
+  PubSub pubsub(3, waker);
+  pubsub.subscribe(Kind::kChannel, "c", {1, 0});
+  pubsub.subscribe(Kind::kPattern, "*", {2, 1});
+  std::vector<std::string> stream;
+  const auto publish_all = [&](const std::string& name) {
+    for (int i = 0; i < 1000; ++i) {
+      const std::string text = name + std::to_string(i);
+      pubsub.publish(Kind::kChannel, "c", text, [&] { stream.push_back(text); });
+    }
+  };
+  std::thread other([&] { publish_all("b"); });
+  publish_all("a");
+  other.join();
+  const auto messages = take_all(pubsub, 0);
+  ASSERT_EQ(messages.size(), stream.size());
+  for (size_t i = 0; i < stream.size(); ++i) {
+    ASSERT_TRUE(messages[i].second.ends_with("\r\n" + stream[i] + "\r\n")) << i;
+  }
+}
+
 TEST_F(PubSubTest, PatternsNameThemselvesAndTheChannel) {
   pubsub_.subscribe(Kind::kPattern, "n[ae]ws", {1, 0});
   pubsub_.subscribe(Kind::kPattern, "x*", {1, 0});
