@@ -12,7 +12,8 @@ ARG BLOOMERY_COMMIT=
 RUN cmake --preset server -D BLOOMERY_COMMIT="$BLOOMERY_COMMIT" \
     && cmake --build --preset server --target bloomery-server bloomery-cluster \
         --parallel "$(nproc)" \
-    && strip build/server/bloomery-server build/server/bloomery-cluster
+    && strip build/server/bloomery-server build/server/bloomery-cluster \
+    && cmake --install build/server --component licenses --prefix /src/build/licenses
 
 FROM debian:12-slim
 # redis-tools: probes and users expect redis-cli in the image of a server.
@@ -27,6 +28,7 @@ RUN apt-get update \
     && chown bloomery:bloomery /data
 COPY --from=build /src/build/server/bloomery-server /src/build/server/bloomery-cluster \
     /usr/local/bin/
+COPY --from=build /src/build/licenses/share/doc/bloomery /usr/share/doc/bloomery
 COPY scripts/docker-entrypoint.sh scripts/docker-healthcheck.sh /usr/local/bin/
 # Charts and compose files start the server by the names of Redis and Valkey.
 RUN ln -s bloomery-server /usr/local/bin/redis-server \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Measures every figure that README and docs/ quote, for this server and redis-server in one run.
-#   scripts/bench.sh               all sections, about 20 minutes
+#   scripts/bench.sh               all sections except curves, about 20 minutes
 #   scripts/bench.sh --quick       less work in each section; the figures are less exact
 #   scripts/bench.sh --only SECTION...   these sections only, separated by commas or spaces
 #   scripts/bench.sh [--quick] goals [--before SERVER] [--only TEXT]   a table of the goals
@@ -10,7 +10,7 @@
 #
 # The sections are commands, batches, memory, sparse, creation, growth, threads, durability, engine,
 # deletable, windows, many, builder, loading, tls, admin, cluster, limits, expiry, hugepages and
-# curves.
+# curves. The section curves redraws the pictures in docs/plots, so it runs only by --only curves.
 #
 # `goals` prints for each performance goal the figure, the command, and whether the goal was met or
 # missed. It takes about 40 minutes. SERVER is the server program of an earlier build. With --only,

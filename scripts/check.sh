@@ -7,10 +7,13 @@
 # By default, BASE is the commit where this branch left main. If HEAD is a commit of main, BASE is
 # the commit before HEAD.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 failed=0
 
-mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp')
+sources=()
+while IFS= read -r path; do
+  [ ! -e "$path" ] || sources+=("$path") # git also lists deleted files
+done < <(git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp')
 echo "format: ${#sources[@]} files"
 if [ ${#sources[@]} -gt 0 ] && ! clang-format-14 --dry-run -Werror "${sources[@]}"; then
   echo 'cure: clang-format-14 -i on the files named above'

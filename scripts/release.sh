@@ -6,16 +6,17 @@
 # Usage: BLOOMERY_MAINTAINER='NAME <ADDRESS>' [BLOOMERY_HOMEPAGE=URL] scripts/release.sh [OPTIONS]
 #   --dry-run    makes the artefacts, prints why a release would be refused, and sets no tag
 #   --build DIR  with --dry-run: packs the existing build in DIR instead of building
-#   --out DIR    folder for the artefacts (default: build/artefacts)
+#   --out DIR    folder for the artefacts (default: build/artefacts). Artefacts in it are deleted.
+#                If the folder has other files, the script exits with an error
 #
 # A release is refused if no maintainer is given, the tree has uncommitted changes, or the tag
 # exists. It is also refused if CHANGELOG.md has entries under Unreleased, or has no dated section
-# for the version.
+# for the version. Relative folders are relative to the top of the tree.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
-  sed -n 's/^# \{0,1\}//; 6,9p' "$0" >&2
+  sed -n 's/^# \{0,1\}//; 6,10p' scripts/release.sh >&2
   exit 2
 }
 
@@ -55,7 +56,8 @@ if [ -z "$changes" ]; then
 elif ! grep -Eq "^## \[$version\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md; then
   refused+=("the section [$version] of CHANGELOG.md has no date")
 fi
-if section Unreleased | grep -q '^- '; then
+unreleased=$(section Unreleased)
+if grep -q '^- ' <<<"$unreleased"; then
   refused+=("CHANGELOG.md has entries under [Unreleased]")
 fi
 [[ ${BLOOMERY_MAINTAINER:-} =~ ^[^\<\>]+\ \<[^\<\>@\ ]+@[^\<\>@\ ]+\>$ ]] ||
@@ -68,18 +70,28 @@ if [ ${#refused[@]} -gt 0 ]; then
   printf 'refused: %s\n' "${refused[@]}"
   [ $dry_run = yes ] || exit 1
 fi
-printf '\nchanges:\n%s\n\n' "${changes:-$(section Unreleased)}"
+printf '\nchanges:\n%s\n\n' "${changes:-$unreleased}"
 
-rm -rf "$out"
 mkdir -p "$out"
 out=$(realpath "$out")
+artefacts=(-type f '('
+  -name 'bloomery[-_]*.deb' -o -name 'bloomery-*.tar.gz' -o -name SHA256SUMS ')')
+foreign=$(find "$out" -mindepth 1 -maxdepth 1 ! '(' "${artefacts[@]}" ')' -print -quit)
+if [ -n "$foreign" ]; then
+  echo "$foreign is no artefact of a release: name another folder by --out" >&2
+  exit 1
+fi
+find "$out" -mindepth 1 -maxdepth 1 "${artefacts[@]}" -delete
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 pack() { # runs cpack, and moves the packages to $out. argument: a build folder
-  cpack --config "$1/CPackConfig.cmake" -B "$out/pack" >"$out/cpack.log" || {
-    cat "$out/cpack.log" >&2
+  cpack --config "$1/CPackConfig.cmake" -B "$work/pack" >"$work/cpack.log" || {
+    cat "$work/cpack.log" >&2
     exit 1
   }
-  mv "$out"/pack/bloomery* "$out"
-  rm -r "$out/pack" "$out/cpack.log"
+  mv "$work"/pack/bloomery* "$out"
+  rm -r "$work/pack"
 }
 if [ -n "$build" ]; then
   pack "$build"
@@ -92,13 +104,12 @@ else
   done
   # Makes the arm64 package: cross-compiles it against the packages of Debian 12, installs it, and
   # starts its server under qemu.
-  scripts/try_platform.sh arm64 build/try-arm64 | tee "$out/arm64.log"
-  if grep -q '^arm64: passed' "$out/arm64.log"; then
+  scripts/try_platform.sh arm64 build/try-arm64 | tee "$work/arm64.log"
+  if grep -q '^arm64: passed' "$work/arm64.log"; then
     mv build/try-arm64/build/pack/bloomery_*_arm64.deb "$out"
   elif [ $dry_run = no ]; then
     echo 'refused: there is no package for arm64' && exit 1
   fi
-  rm "$out/arm64.log"
 fi
 git archive --prefix="bloomery-$version/" -o "$out/bloomery-$version.tar.gz" HEAD
 
@@ -118,5 +129,6 @@ image:
     docker buildx bake
 IMAGE
 [ $dry_run = no ] || exit 0
-git tag --annotate "$tag" --message "Bloomery $version" --message "$changes"
+# By default, git removes the lines that begin with `#`: the headings of the changes.
+git tag --annotate --cleanup=whitespace "$tag" --message "Bloomery $version" --message "$changes"
 echo "tagged $tag; to publish: git push origin $tag, and upload $out"

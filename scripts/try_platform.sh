@@ -101,9 +101,11 @@ make_arm64_root() {
 # $folder/build. arguments: words of the command
 inside() {
   mkdir -p "$root/src" "$root/build" "$folder/build"
-  unshare --mount --fork sh -c '
-    mount --bind -o ro "$1" "$2/src" && mount -o remount,bind,ro "$2/src"
-    mount --bind "$3" "$2/build" && mount -t proc proc "$2/proc"
+  unshare --mount --fork sh -ec '
+    mount --bind -o ro "$1" "$2/src"
+    mount -o remount,bind,ro "$2/src"
+    mount --bind "$3" "$2/build"
+    mount -t proc proc "$2/proc"
     root=$2; shift 3
     exec env -i PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C \
       DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"
@@ -118,6 +120,12 @@ smoke_test() {
 set -e
 program=$1
 data=$(mktemp -d)
+server=
+finish() { # ends the server, also after a failure
+  [ -z "$server" ] || kill -9 "$server" 2>/dev/null || true
+  rm -rf "$data"
+}
+trap finish EXIT
 ask() { # sends a command over the Unix socket, and prints the first line of the reply
   printf '%s\r\n' "$1" | perl -MIO::Socket::UNIX -e '
     my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 1;
@@ -154,8 +162,8 @@ expect 'BF.EXISTS g item' :1
 expect SAVE +OK
 kill $server
 wait $server
+server=
 $program --check-rdb "$data/dump.rdb" >/dev/null
-rm -r "$data"
 SMOKE
   inside sh /build/smoke.sh "$program"
 }

@@ -61,12 +61,15 @@ class DockerEntrypointTest(unittest.TestCase):
             path.write_text(text, encoding="ascii")
             path.chmod(0o755)
 
-    def run_entrypoint(self, *arguments, uid=999, umask=0o022, cwd=None, **environment):
+    def run_entrypoint(
+        self, *arguments, uid=999, umask=0o022, cwd=None, stdin="", **environment
+    ):
         """Returns (command and arguments, umask) of the program that the entrypoint has executed.
         """
         done = subprocess.run(
             [ENTRYPOINT, *arguments],
-            cwd=cwd or self.root, umask=umask, stdout=subprocess.PIPE, text=True, check=True,
+            cwd=cwd or self.root, umask=umask, input=stdin, stdout=subprocess.PIPE, text=True,
+            check=True,
             env={"PATH": f"{self.root}/bin:{os.environ['PATH']}", "STAND_IN_LOG": str(self.log),
                  "STAND_IN_UID": str(uid), **environment},
         )  # fmt: skip
@@ -90,6 +93,50 @@ class DockerEntrypointTest(unittest.TestCase):
         self.assert_becomes(expected, str(conf), "--port", "1")
         conf.write_text("port 7000\n  Protected-Mode yes\n", encoding="ascii")
         self.assert_becomes(["bloomery-server", str(conf)], str(conf))
+
+    def test_file_that_sets_protected_mode_wins(self):
+        conf = self.root / "own.conf"
+        names = {
+            "inc.conf": "PROTECTED-mode yes\n", "a b.conf": "protected-mode yes\n",
+            "deep.conf": "include inc.conf\n", "none.conf": "port 1\n", "loop.conf": "",
+        }  # fmt: skip
+        for name, text in names.items():
+            (self.root / name).write_text(text, encoding="ascii")
+        (self.root / "loop.conf").write_text("include loop.conf\n", encoding="ascii")
+        for line, is_set in (
+            ('"protected-mode" yes', True), ("'Protected-Mode' yes", True),
+            ("# protected-mode yes", False), ("include inc.conf", True),
+            (f'Include "{self.root}/inc.conf"  ', True), ("include 'a b.conf'", True),
+            ("include deep.conf", True), ("include i*.conf", True), ("include none.conf", False),
+            ("include absent.conf", False), ("include loop.conf", False),
+            ("# include inc.conf", False),
+        ):  # fmt: skip
+            with self.subTest(line=line):
+                conf.write_text(f"port 7000\n{line}\n", encoding="ascii")
+                default = [] if is_set else ["--protected-mode", "no"]
+                self.assert_becomes(
+                    ["bloomery-server", "own.conf", *default, "--port", "1"],
+                    "own.conf", "--port", "1",
+                )  # fmt: skip
+
+    def test_standard_input_wins(self):
+        server = self.root / "bin" / "bloomery-server"
+        server.write_text(SAY.replace("umask", "cat; umask"), encoding="ascii")
+        (self.root / "own.conf").write_text("protected-mode yes\n", encoding="ascii")
+        (self.root / "empty.conf").write_text("", encoding="ascii")
+        text = 'protected-mode yes\nrequirepass "$HOME `id`"'
+        default = ["protected-mode no"]
+        for arguments, passed, first in (
+            (["-"], ["-"], default),
+            (["-", "--port", "1"], ["--port", "1", "--hz", "9", "-"], default),
+            (["--port", "1", "-"], ["--port", "1", "--hz", "9", "-"], default),
+            (["empty.conf", "-"], ["empty.conf", "-"], default),
+            (["own.conf", "--a", "b c", "-"], ["own.conf", "--a", "b c", "-"], []),
+        ):
+            with self.subTest(arguments=arguments):
+                flags = {"REDIS_ARGS": "--hz 9"} if "--hz" in passed else {}
+                expected = ["bloomery-server", *passed, *first, *text.split("\n")]
+                self.assert_becomes(expected, *arguments, stdin=text + "\n", **flags)
 
     def test_names_of_other_servers_are_servers_too(self):
         for name in ("redis-server", "valkey-server", "bloomery-server"):
@@ -143,6 +190,11 @@ class DockerEntrypointTest(unittest.TestCase):
         real_data = data.resolve()
         expected = [real_data, real_data / "own", real_data / "file", real_data / "folder"]
         self.assertEqual(changed, {str(path) for path in expected})
+
+    def test_file_that_cannot_be_changed_is_no_failure(self):
+        find = self.root / "bin" / "find"
+        find.write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
+        self.assert_becomes(["bloomery-server", "--protected-mode", "no"], uid=0)
 
     def test_umask_is_tightened_unless_chosen(self):
         self.assertEqual(self.run_entrypoint("--x")[1], "0077")

@@ -90,6 +90,11 @@ class InstallDepsTest(unittest.TestCase):
         self.assertEqual((status, installed), (1, []))
         self.assertIn(" has no package liblzf-dev libspdlog-dev; " + SUPPORTED, said)
 
+    def test_packages_of_the_tests_are_those_of_debian_12(self):
+        status, said, installed = self.install("test", MISSING="clang-14")
+        self.assertEqual((status, installed), (1, []))
+        self.assertRegex(said, r" has no package clang-14; supported: Debian 12\n")
+
     def test_names_supported_systems_where_apt_is_missing(self):
         status, said, _ = self.install("server", path="/nowhere")
         self.assertEqual(status, 1)

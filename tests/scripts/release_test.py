@@ -122,11 +122,35 @@ class ReleaseTest(unittest.TestCase):
         self.assertEqual(self.log.read_text("ascii"), "")
         self.assertTrue((self.top / "build/here/bloomery_1.2.3_amd64.deb").exists())
 
+    def test_only_artefacts_are_deleted(self):
+        out = self.top / "build/here"
+        out.mkdir(parents=True)
+        options = ("--dry-run", "--build", "build/x", "--out", "build/here")
+        old = [out / name for name in ("bloomery-1.2.2.tar.gz", "bloomery_1.2.2_amd64.deb")]
+        for path in old:
+            path.touch()
+        status, said = self.release(*options)
+        self.assertEqual(status, 0, said)
+        self.assertFalse(any(path.exists() for path in old))
+        for name in ("bloomery/README", "notes.txt", ".hidden", "bloomery-src/x.tar.gz"):
+            with self.subTest(name=name):
+                path = out / name
+                path.parent.mkdir(exist_ok=True)
+                path.touch()
+                status, said = self.release(*options)
+                self.assertEqual(status, 1, said)
+                self.assertIn(f"{out}/{name.split('/')[0]} is no artefact of a release", said)
+                self.assertTrue(path.exists())
+                self.assertTrue((out / "SHA256SUMS").exists())
+                shutil.rmtree(path.parent if "/" in name else path, ignore_errors=True)
+                path.unlink(missing_ok=True)
+
     def test_release_is_tagged_with_its_changes(self):
         status, said = self.release()
         self.assertEqual(status, 0, said)
         self.assertEqual(self.git("tag").strip(), "v1.2.3")
-        self.assertIn("- A thing.", self.git("tag", "-n9"))
+        message = self.git("for-each-ref", "--format=%(contents)", "refs/tags/v1.2.3")
+        self.assertEqual(message.strip(), "Bloomery 1.2.3\n\n### Added\n\n- A thing.")
         # A second release of the same version is refused.
         status, said = self.release()
         self.assertEqual(status, 1)
@@ -174,6 +198,16 @@ class ReleaseTest(unittest.TestCase):
         self.commit()
         self.check_refused("CHANGELOG.md has entries under [Unreleased]")
 
+    def test_many_unreleased_entries_are_refused(self):
+        # The pipe to a program that ends at the first match would break, and pipefail would report
+        # a failure instead of the match.
+        entries = "- Not moved.\n" * 100000
+        self.change("## [Unreleased]\n", f"## [Unreleased]\n\n{entries}")
+        self.commit()
+        status, said = self.release()
+        self.assertEqual(status, 1)
+        self.assertIn("refused: CHANGELOG.md has entries under [Unreleased]\n", said)
+
     def test_uncommitted_changes_are_refused(self):
         self.change("A thing", "A changed thing")
         self.check_refused("the tree has changes that are not committed")
@@ -197,7 +231,7 @@ class VersionTest(unittest.TestCase):
         self.assertIn(f'appVersion: "{self.version}"\n', chart)
 
     def test_changelog_begins_with_this_version(self):
-        text = (ROOT / "CHANGELOG.md").read_text("ascii")
+        text = (ROOT / "CHANGELOG.md").read_text("utf-8")
         titles = re.findall(r"^## (.*)", text, re.MULTILINE)
         self.assertEqual(titles[0], "[Unreleased]")
         self.assertRegex(titles[1], rf"^\[{re.escape(self.version)}\] - \d{{4}}-\d\d-\d\d$")

@@ -14,6 +14,7 @@ import stat
 import subprocess
 import tempfile
 import unittest
+import urllib.request
 
 from harness import DEADLINE_S, ROOT, SERVER, ServerTest, free_port, wait_until
 from harness.yaml_files import documents_in, documents_of
@@ -177,6 +178,55 @@ class ChartTest(ServerTest):
         (container,) = stateful["spec"]["template"]["spec"]["containers"]
         self.assertEqual(container["image"], "r.example/bloomery:9")
 
+    def test_numbers_of_a_values_file_stay_numbers(self):
+        # A values file has numbers, which Helm reads as floating point.
+        for tag, shown in ((1.2, "1.2"), (20260101, "20260101"), ("1.10", "1.10")):
+            documents = self.documents({
+                "maxmemory": 4000000000, "image": {"tag": tag},
+                "terminationGracePeriodSeconds": 1000000,
+                "podDisruptionBudget": {"maxUnavailable": "10%"},
+            })  # fmt: skip
+            config = self.one(documents, "ConfigMap")["data"]["bloomery.conf"]
+            self.assertIn("maxmemory 4000000000\n", config)
+            pod = self.one(documents, "StatefulSet")["spec"]["template"]["spec"]
+            self.assertEqual(pod["containers"][0]["image"], f"bloomery:{shown}")
+            self.assertEqual(pod["terminationGracePeriodSeconds"], 1000000)
+            budget = self.one(documents, "PodDisruptionBudget")["spec"]
+            self.assertEqual(budget["maxUnavailable"], "10%")
+
+    def test_long_names_are_cut(self):
+        changes = merged(VARIANTS["everything"], {"fullnameOverride": "n" * 63})
+        for values in (VARIANTS["everything"], changes):
+            for one in self.documents(values, release="r" * 53):
+                self.assertLessEqual(len(one["metadata"]["name"]), 63)
+                if one["kind"] == "StatefulSet":
+                    # Kubernetes labels the pods with this name and a hash of ten characters.
+                    self.assertLessEqual(len(one["metadata"]["name"]), 52)
+
+    def test_monitor_sends_the_password(self):
+        for variant, secret in (("everything", "rel-bloomery"), ("own secret", "theirs")):
+            changes = {"metrics": {"serviceMonitor": {"enabled": True}}}
+            documents = self.documents(merged(VARIANTS[variant], changes))
+            (endpoint,) = self.one(documents, "ServiceMonitor")["spec"]["endpoints"]
+            self.assertEqual(endpoint["basicAuth"]["password"], {"name": secret, "key": "password"})
+            user = endpoint["basicAuth"]["username"]
+            self.assertEqual(self.one(documents, "Secret", user["name"])["stringData"],
+                             {user["key"]: "default"})  # fmt: skip
+        (endpoint,) = self.one(self.documents(changes), "ServiceMonitor")["spec"]["endpoints"]
+        self.assertNotIn("basicAuth", endpoint)
+
+    def test_cluster_is_as_the_sample(self):
+        (sample,) = [one for one in documents_of(ROOT / "conf/kubernetes/cluster.yml")
+                     if one["kind"] == "StatefulSet"]  # fmt: skip
+        documents = self.documents(VARIANTS["cluster"])
+        self.assertEqual(self.one(documents, "PodDisruptionBudget")["spec"]["maxUnavailable"], 1)
+        stateful = self.one(documents, "StatefulSet")
+        for member in ("minReadySeconds", "podManagementPolicy"):
+            self.assertEqual(stateful["spec"][member], sample["spec"][member])
+        ours, theirs = [one["spec"]["template"]["spec"]["containers"][0]["lifecycle"]
+                        for one in (stateful, sample)]  # fmt: skip
+        self.assertEqual(ours, theirs)
+
     def test_release_that_names_the_chart_is_not_doubled(self):
         self.one(self.documents({}, release="bloomery"), "StatefulSet", "bloomery")
 
@@ -193,7 +243,7 @@ class ChartTest(ServerTest):
 
     # The tests below run the scripts that write a pod's files.
 
-    def start_script(self, changes, pod, *, data=None):
+    def start_script(self, changes, pod, *, data=None, password="secret"):
         """Runs start.sh of the chart as a pod does, but in a folder of the test. Returns the path
         of the configuration file that the script writes.
         """
@@ -210,7 +260,7 @@ class ChartTest(ServerTest):
             (place / "etc" / name).write_text(text, encoding="ascii")
         subprocess.run(
             ["sh", place / "etc/start.sh"], check=True, timeout=DEADLINE_S,
-            env={"PATH": f"{place}/bin:/usr/bin:/bin", "BLOOMERY_PASSWORD": "secret"},
+            env={"PATH": f"{place}/bin:/usr/bin:/bin", "BLOOMERY_PASSWORD": password},
         )  # fmt: skip
         return data / "bloomery.conf"
 
@@ -227,6 +277,17 @@ class ChartTest(ServerTest):
                     self.assertEqual(answer[1], b"1")
                     self.assertEqual(client.call("CONFIG", "GET", "maxclients")[1], b"777")
                 self.assertEqual(client.call("CONFIG", "GET", "maxmemory")[1], b"1073741824")
+
+    def test_any_password_reaches_the_server(self):
+        password = "a\"b\\c 'd' $HOME %s \\n#&"
+        path = self.start_script(
+            {**VARIANTS["own secret"], "metrics": {"enabled": False}}, "rel-bloomery-0",
+            password=password,
+        )  # fmt: skip
+        server = self.start_server(config_file=path)
+        with server.connect() as client:
+            self.assertEqual(client.call("AUTH", password), b"OK")
+            self.assertEqual(client.call("CONFIG", "GET", "masterauth")[1], password.encode())
 
     def test_cluster_file_has_only_known_options(self):
         path = self.start_script(VARIANTS["cluster"], "rel-bloomery-2")
@@ -257,12 +318,17 @@ class ChartTest(ServerTest):
         again = self.start_script(changes, "rel-bloomery-0", data=path.parent)
         self.assertTrue(again.read_text().endswith("replicaof elsewhere 6379\n"))
 
+    def container(self, changes):
+        stateful = self.one(self.documents(changes), "StatefulSet")
+        (container,) = stateful["spec"]["template"]["spec"]["containers"]
+        return container
+
     def test_ready_server_is_not_waited_for(self):
         """The probes accept the configuration file that the pod's start script wrote."""
-        path = self.start_script({}, "rel-bloomery-0")
-        stateful = self.one(self.documents({}), "StatefulSet")
-        (container,) = stateful["spec"]["template"]["spec"]["containers"]
-        server = self.start_server("--http-port", 0, config_file=path)
+        changes = VARIANTS["bare"]
+        path = self.start_script(changes, "rel-bloomery-0")
+        container = self.container(changes)
+        server = self.start_server(config_file=path)
         for probe in ("livenessProbe", "readinessProbe"):
             program, *words = container[probe]["exec"]["command"]
             self.assertEqual(program, SERVER.name)
@@ -271,6 +337,21 @@ class ChartTest(ServerTest):
             wait_until(
                 lambda command=command: subprocess.run(command, check=False).returncode == 0, probe
             )
+
+    def test_readiness_is_asked_at_the_http_port(self):
+        port = free_port()
+        changes = {"metrics": {"port": port}}
+        container = self.container(changes)
+        wanted = {"path": "/readyz", "port": "metrics"}
+        self.assertEqual(container["readinessProbe"]["httpGet"], wanted)
+        self.assertIn({"name": "metrics", "containerPort": port}, container["ports"])
+        self.start_server(config_file=self.start_script(changes, "rel-bloomery-0"))
+        url = f"http://127.0.0.1:{port}{wanted['path']}"
+        with urllib.request.urlopen(url, timeout=DEADLINE_S) as reply:
+            self.assertEqual(reply.status, 200)
+        for config in ("http-tls yes", "hz 20\n  http-bind 127.0.0.1"):
+            probe = self.container({"bloomeryConfig": config})["readinessProbe"]
+            self.assertEqual(list(probe), ["exec", "periodSeconds", "timeoutSeconds"])
 
 
 if __name__ == "__main__":

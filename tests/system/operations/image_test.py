@@ -22,13 +22,16 @@ import tempfile
 import unittest
 
 from harness import CLUSTER_TOOL, DEADLINE_S, ROOT, SERVER, ServerTest, wait_until
-from harness.debian_root import in_root, make_root, run
+from harness.debian_root import BUILD, in_root, make_root, run
 
 # Maximum size, in megabytes, of everything that the image adds to its base image.
 SIZE_MB_MAX = 60
 # Paths that the scripts for Debian's slim images remove.
 NOT_IN_SLIM = ("usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale",
                "usr/share/lintian", "usr/share/linda", "usr/share/groff")  # fmt: skip
+# Where the build stage puts the licence texts, and where the image has them.
+LICENSES = "/src/build/licenses"
+DOCUMENTS = "usr/share/doc/bloomery"
 
 
 def instructions():
@@ -89,6 +92,8 @@ class InstructionsTest(unittest.TestCase):
             self.assertIn(f"--target {SERVER.name}", commands)
             self.assertIn(path.removeprefix("/src/"), stripped)
         self.assertIn("scripts/install_deps.sh server", commands)
+        self.assertIn(f"--component licenses --prefix {LICENSES}", commands)
+        self.assertIn(("COPY", f"--from=build {LICENSES}/share/doc/bloomery /{DOCUMENTS}"), final)
 
 
 class ImageTest(ServerTest):
@@ -157,6 +162,12 @@ class ImageTest(ServerTest):
         for source in sources:
             if source.startswith("--from"):
                 continue
+            if source.startswith(LICENSES):
+                run("cmake", "--install", BUILD, "--component", "licenses", "--prefix",
+                    cls.folder / "licenses")  # fmt: skip
+                place = cls.folder / "licenses" / pathlib.Path(source).relative_to(LICENSES)
+                shutil.copytree(place, into, dirs_exist_ok=True)
+                continue
             built = {SERVER.name: SERVER, "bloomery-cluster": CLUSTER_TOOL}
             name = pathlib.Path(source).name
             shutil.copy(built.get(name, ROOT / source), into / name)
@@ -218,6 +229,13 @@ class ImageTest(ServerTest):
         added = self.megabytes() - self.base_mb
         print(f"\nthe image: a base of {self.base_mb} MB and {added} MB, {SIZE_MB_MAX} are allowed")
         self.assertLessEqual(added, SIZE_MB_MAX)
+
+    def test_licences(self):
+        pages = self.root / DOCUMENTS
+        self.assertIn("MIT License", (pages / "LICENSE").read_text(encoding="utf-8"))
+        self.assertIn("Files: *", (pages / "copyright").read_text(encoding="utf-8"))
+        for library in ("libcli11-dev", "libxxhash-dev"):  # no package of the image has these texts
+            self.assertTrue((pages / f"licenses/{library}.gz").exists())
 
     def test_no_arguments_as_root(self):
         process = self.serve()

@@ -95,6 +95,13 @@ class StartMessagesTest(ServerTest):
             taken.listen()
             return self.refused("--unixsocket", path)
 
+    def foreign_group(self):
+        self.directory.chmod(0o777)
+        return self.refused(
+            "--unixsocket", self.directory / "socket", "--unixsocketgroup", "root",
+            "--unixsocketperm", "770", prefix=AS_USER_NOBODY,
+        )  # fmt: skip
+
     def shared_directory(self):
         self.start_server(directory=self.directory)
         return self.refused()
@@ -117,8 +124,8 @@ class StartMessagesTest(ServerTest):
         scenarios = [
             self.damaged_snapshot, self.misspelled, self.certificate_users,
             self.unencrypted_cluster, self.taken_port, self.closed_directory,
-            self.missing_certificate, self.fifo, self.taken_socket, self.shared_directory,
-            self.limits,
+            self.missing_certificate, self.fifo, self.taken_socket, self.foreign_group,
+            self.shared_directory, self.limits,
         ]  # fmt: skip
         rows = quoted_messages()
         # Each row of the page's table needs a scenario: a failing start that prints its messages.

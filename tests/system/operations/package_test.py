@@ -8,6 +8,7 @@ reason.
 
 import gzip
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -163,6 +164,68 @@ class PackageTest(ServerTest):
             (name,) = [name for name in texts if library in name]
             self.assertIn(b"Copyright", texts[name], name)
 
+    def test_pages_link_to_installed_files(self):
+        content = self.folder / "linked"
+        run("dpkg-deb", "-x", self.package, content)
+        pages = content / "usr/share/doc/bloomery"
+        for page in pages.rglob("*.md"):
+            # commands.md has the text of the pages in docs/parts, and resolves their links.
+            if page.parent.name == "parts":
+                continue
+            for link in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+                if "://" not in link:
+                    self.assertTrue((page.parent / link).exists(), f"{page}: {link}")
+
+    def test_installation_by_cmake(self):
+        """`cmake --install` keeps a configuration, and its unit starts the installed program."""
+        for prefix, is_new in (("/usr/local", True), ("/usr/local", False), ("/opt/own", False)):
+            stage = self.folder / "stage"
+            config = stage / "etc/bloomery/bloomery.conf"
+            if not is_new:
+                config.write_text("port 7\n", encoding="ascii")
+            run("cmake", "--install", BUILD, "--prefix", prefix,
+                env={**os.environ, "DESTDIR": str(stage)})  # fmt: skip
+            text = config.read_text("utf-8")
+            self.assertEqual(text == "port 7\n", not is_new)
+            place = stage / prefix.lstrip("/")
+            unit = (place / "lib/systemd/system" / UNIT.name).read_text(encoding="ascii")
+            self.assertIn(f"\nExecStart={prefix}/bin/bloomery-server /etc/bloomery/", unit)
+            self.assertTrue((place / "bin/bloomery-server").exists())
+
+    def check_removal_and_return(self):
+        """Whether the service is enabled outlives the removal of the package."""
+        link = "/etc/systemd/system/multi-user.target.wants/bloomery-server.service"
+        for is_enabled in (True, False):
+            if not is_enabled:
+                self.inside("systemctl", "disable", "--now", "bloomery-server")
+            self.inside("apt-get", "remove", "-q", "-y", "bloomery")
+            self.inside("test", "!", "-L", link)
+            self.inside("test", "-d", "/var/lib/bloomery/appendonlydir")
+            self.inside("test", "!", "-e", "/usr/bin/bloomery-server")
+            self.assertEqual(self.show("ActiveState"), "inactive")
+            self.install(self.package)
+            self.assertEqual(self.show("UnitFileState"), "enabled" if is_enabled else "disabled")
+            self.assertEqual(self.show("ActiveState"), "active" if is_enabled else "inactive")
+        self.inside("systemctl", "enable", "--now", "bloomery-server")
+        # An upgrade does not start a service that an administrator has stopped.
+        self.inside("systemctl", "stop", "bloomery-server")
+        self.install(self.folder / "next.deb")
+        self.assertEqual(self.show("ActiveState"), "inactive")
+
+    def check_group_of_the_socket(self):
+        """The restrictions of the unit allow unixsocketgroup."""
+        self.inside("groupadd", "web")
+        unit = self.seen_root() / "etc/systemd/system/bloomery-server.service.d"
+        unit.mkdir()
+        (unit / "group.conf").write_text("[Service]\nSupplementaryGroups=web\n", encoding="ascii")
+        config = self.seen_root() / "etc/bloomery/bloomery.conf"
+        with config.open("a", encoding="ascii") as file:
+            file.write("unixsocketgroup web\n")
+        self.inside("systemctl", "daemon-reload")
+        self.inside("systemctl", "restart", "bloomery-server")
+        group = self.inside("stat", "-c", "%G", "/run/bloomery/bloomery.sock").strip()
+        self.assertEqual(group, "web")
+
     def test_install_serve_upgrade_remove_purge(self):
         if self.why_no_container:
             self.skipTest(self.why_no_container)
@@ -216,10 +279,9 @@ class PackageTest(ServerTest):
         log = self.inside("journalctl", "-o", "cat", "-u", "bloomery-server")
         self.assertEqual([line for line in log.splitlines() if " # " in line], [])
 
-        self.inside("apt-get", "remove", "-q", "-y", "bloomery")
-        self.inside("test", "-d", "/var/lib/bloomery/appendonlydir")
-        self.inside("test", "!", "-e", "/usr/bin/bloomery-server")
-        self.assertEqual(self.show("ActiveState"), "inactive")
+        self.check_group_of_the_socket()
+        self.check_removal_and_return()
+        self.inside("rm", "-r", "/etc/systemd/system/bloomery-server.service.d")
         self.inside("apt-get", "purge", "-q", "-y", "bloomery")
         left = self.inside("find", "/etc", "/usr", "/var/lib", "/var/log", "-name", "*bloomery*")
         self.assertEqual([line for line in left.split() if "/apt/" not in line], [])

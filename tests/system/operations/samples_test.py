@@ -119,6 +119,20 @@ class SamplesTest(ServerTest):
         self.assertEqual(done.returncode, 1, done)
         self.assertIn("Connection refused", done.stderr)
 
+    def test_kubernetes_pods_meet_the_restricted_standard(self):
+        for path in (ROOT / "conf/kubernetes").glob("*.yml"):
+            pods = [document["spec"]["template"]["spec"] for document in documents_of(path)
+                    if "template" in document.get("spec", {})]  # fmt: skip
+            self.assertTrue(pods, path)
+            for pod in pods:
+                self.assertTrue(pod["securityContext"]["runAsNonRoot"])
+                profile = pod["securityContext"]["seccompProfile"]["type"]
+                self.assertEqual(profile, "RuntimeDefault")
+                for container in pod["containers"]:
+                    context = container["securityContext"]
+                    self.assertFalse(context["allowPrivilegeEscalation"])
+                    self.assertEqual(context["capabilities"], {"drop": ["ALL"]})
+
     def test_kubernetes_configuration_is_one_of_ours(self):
         documents = documents_of(ROOT / "conf/kubernetes/bloomery.yml")
         self.assertEqual([d["kind"] for d in documents], ["Service", "ConfigMap", "StatefulSet"])
@@ -128,6 +142,69 @@ class SamplesTest(ServerTest):
         server = self.start_server(config_file=path)
         limit = server.connect().call("CONFIG", "GET", "maxmemory")[1]
         self.assertEqual(int(limit), 1 << 30)
+
+
+class FailoverFilesTest(unittest.TestCase):
+    """Runs the start scripts of conf/compose/failover.yml with stand-ins for the containers. The
+    roles survive a restart only if the scripts keep the files that a failover has changed.
+    """
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        (document,) = documents_of(ROOT / "conf/compose/failover.yml")
+        self.services, self.volumes = document["services"], document["volumes"]
+        # Stand-ins. The one for the entrypoint passes the server's arguments to a health check,
+        # which parses them like a start.
+        check = f'shift; exec {SERVER} --health-check "$@" --port {free_port()}'
+        for name, script in (("docker-entrypoint.sh", check), ("valkey-sentinel", 'echo "$@"')):
+            (self.root / name).write_text(f"#!/bin/sh\n{script}\n", encoding="ascii")
+            (self.root / name).chmod(0o755)
+
+    def start(self, name):
+        """Runs the command of a service. Returns what it printed, and the only file in its volume.
+        """
+        data = self.root / name
+        data.mkdir(exist_ok=True)
+        command = self.services[name]["command"]
+        # Docker Compose replaces `$$` by `$`.
+        words = [word.replace("$$", "$").replace("/data", str(data)) for word in command]
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+            env={**os.environ, "PATH": f"{self.root}:{os.environ['PATH']}"},
+        )  # fmt: skip
+        self.assertEqual(done.stderr, "")
+        (path,) = data.iterdir()
+        return done.stdout, path
+
+    def test_each_service_has_its_own_volume(self):
+        used = [volume for service in self.services.values() for volume in service["volumes"]]
+        self.assertEqual(sorted(used), sorted(f"{name}:/data" for name in self.volumes))
+        self.assertEqual(len(self.volumes), len(self.services))
+
+    def test_servers_keep_their_roles(self):
+        for name, first in (
+            ("server1", "# the first leader\n"), ("server2", "replicaof server1 6379\n"),
+            ("server3", "replicaof server1 6379\n"),
+        ):  # fmt: skip
+            said, path = self.start(name)
+            self.assertIn("Connection refused", said)
+            self.assertEqual(path.read_text("ascii"), first)
+            # The file as CONFIG REWRITE leaves it after another failover.
+            path.write_text("replicaof server9 6379\n", encoding="ascii")
+            self.start(name)
+            self.assertEqual(path.read_text("ascii"), "replicaof server9 6379\n")
+
+    def test_sentinels_keep_the_leader(self):
+        for name in ("sentinel1", "sentinel2", "sentinel3"):
+            said, path = self.start(name)
+            self.assertEqual(said, f"{path}\n")
+            text = path.read_text("ascii")
+            self.assertIn("sentinel monitor bloom server1 6379 2\n", text)
+            path.write_text(text.replace("server1", "server2"), encoding="ascii")
+            self.start(name)
+            self.assertIn("sentinel monitor bloom server2 6379 2\n", path.read_text("ascii"))
 
 
 # try_failover.sh uses the ports at these offsets from the port in its argument.

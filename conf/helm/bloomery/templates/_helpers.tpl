@@ -1,11 +1,12 @@
+{{/* Kubernetes allows 63 characters, and appends up to 11 to the name of a StatefulSet. */}}
 {{- define "bloomery.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
 {{- else if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 50 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
@@ -24,8 +25,18 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end -}}
 
+{{/* Helm reads each number of a values file as a float64, which it prints as 1e+09. */}}
+{{- define "bloomery.scalar" -}}
+{{- if and (kindIs "float64" .) (eq (float64 (int64 .)) .) -}}
+{{- int64 . -}}
+{{- else -}}
+{{- toString . -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "bloomery.image" -}}
-{{- $name := printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- $tag := include "bloomery.scalar" (default .Chart.AppVersion .Values.image.tag) -}}
+{{- $name := printf "%s:%s" .Values.image.repository $tag -}}
 {{- if .Values.image.registry -}}{{ .Values.image.registry }}/{{ $name }}{{- else -}}{{ $name }}{{- end -}}
 {{- end -}}
 
