@@ -237,7 +237,8 @@ CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
     return result;
   }
   ctx.result.may_have_written = (flags & kWrite) != 0;
-  session_.has_new_write |= ctx.result.may_have_written;
+  // PUBLISH extends the replication stream, too.
+  session_.has_new_write |= (flags & (kWrite | kMayReplicate)) != 0;
   const bool tracks = session_.subscriptions.tracking() != nullptr;
   if (tracks) [[unlikely]]
     remember_keys(ctx);

@@ -114,8 +114,8 @@ class Session {
   SessionUser identity;
   Transaction transaction;
   Subscriptions subscriptions;
-  // Position after the last write; nullopt before the first one. WAIT waits for this position. It
-  // is recorded after each batch of commands; has_new_write says that it is not up to date.
+  // Position after the last write or message; nullopt before the first one. WAIT waits for this
+  // position. It is recorded after each batch; has_new_write says that it is not up to date.
   std::optional<WritePosition> last_write;
   bool has_new_write = false;
   std::unique_ptr<ReplicaRole> replica;  // null until the client sends REPLCONF or asks to sync

@@ -39,15 +39,17 @@ std::string next_line(RespClient& link) {
   return is_required ? "-NOAUTH a client certificate is required" : "";
 }
 
-// Sends PING, after AUTH if there is a password. Without AUTH, a server with a password would not
-// say that it is loading. Returns the last line from the server.
+// Sends PING, and returns the line from the server. If the server asks for a password and there is
+// one, logs in and sends PING again. Only then does a server say that it is loading.
 std::string ask(RespClient& link, const std::string& password) {
   // A server that has reached maxclients replies and closes before it receives a command. That
   // reply is read even if sending fails.
-  if (!password.empty()) (void)link.send_command({"AUTH", password});
   (void)link.send_command({"PING"});
   const std::string first = next_line(link);
-  if (password.empty() || first.empty()) return first;
+  if (password.empty() || !first.starts_with("-NOAUTH")) return first;
+  (void)link.send_command({"AUTH", password});
+  (void)link.send_command({"PING"});
+  (void)next_line(link);  // if the password is wrong, the reply to PING says so
   const std::string second = next_line(link);
   return second.empty() ? first : second;
 }

@@ -46,8 +46,15 @@ core::Result<> check_generations(const Admission& admission, const FilterParamet
   const uint64_t all = live_generations(parameters);
   const uint64_t layers_max =
       std::min<uint64_t>(admission.filter_layers_max(), core::bloom::Window::kGrownLayersMax);
-  const core::bloom::ScalingLimits limits{.bytes = admission.filter_bytes_max() / all,
-                                          .layers = layers_max / all};
+  // The forecast of each generation counts the parts of a filter that the generations share.
+  const uint64_t shared_bytes = (all - 1) * (core::bloom::kFilterBytes + core::bloom::kChainBytes);
+  const uint64_t filter_bytes_max = admission.filter_bytes_max();
+  const uint64_t own_bytes = window_bytes(parameters);
+  const uint64_t left_bytes = filter_bytes_max - std::min(filter_bytes_max, own_bytes);
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  const core::bloom::ScalingLimits limits{
+      .bytes = (left_bytes + std::min(shared_bytes, kMost - left_bytes)) / all,
+      .layers = layers_max / all};
   switch (forecast_scaling(parameters, generation_items, limits).limit) {
     case core::bloom::ScalingLimit::kNone:
       return {};

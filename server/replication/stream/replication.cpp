@@ -177,6 +177,7 @@ void Replication::adopt(const persistence::RdbReplicationInfo& position) {
       ids = {position.id, std::string(kReplicationIdSize, '0'), -1};
     });
     backlog_.begin(static_cast<uint64_t>(position.offset));
+    ++demotions_;
     stream_is_foreign_ = position.is_foreign;
     cluster_place_.history_epoch = cluster_place_.epoch.load();
     cluster_place_.is_torn = false;

@@ -44,8 +44,9 @@ class Replication final : public StreamPosition, public OwnChanges {
   Replication& operator=(const Replication&) = delete;
 
   bool is_replica() const;
-  // Returns the number of times that this server has become a replica. If the number increases
-  // during a wait for replicas, the wait cannot succeed.
+  // Returns the number of times that this server has become a replica or has got another history.
+  // After that, earlier offsets mean nothing. So a wait for replicas fails if the number increases
+  // meanwhile.
   uint64_t demotions() const { return demotions_; }
   ReplicationIds ids() const { return ids_.get(); }
   uint64_t offset() const { return backlog_.end_offset(); }

@@ -114,7 +114,8 @@ class PubSub {
   // of all matching patterns. Returns the number of these subscriptions. REQUIRES: kind is not
   // kPattern.
   // `in_order` is called once, while no other message can be published, or may be null. A stream to
-  // which it appends the message has the same order of messages as the subscribers get.
+  // which it appends the message has the same order of messages as the subscribers get. Inside EXEC
+  // it cannot append yet, so there the orders may differ.
   size_t publish(SubscriptionKind kind, std::string_view channel, std::string_view payload,
                  const std::function<void()>& in_order = nullptr);
 

@@ -41,17 +41,17 @@ using ::testing::StartsWith;
 using ::testing::StrEq;
 
 const std::string kPing = "*1\r\n$4\r\nPING\r\n";
-const std::string kAuthAndPing = "*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n" + kPing;
+const std::string kLogin = "*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n" + kPing;
 
-// A server at an address of this machine that expects `question` on one connection, replies with
-// fixed bytes, and closes the connection.
+// A server at an address of this machine. On one connection it answers PING with fixed bytes, and
+// then AUTH and PING if `login_answers` is not empty.
 class PlainPort {
  public:
   PlainPort(const std::string& address, unsigned port, std::string answer,
-            std::string question = kPing)
+            std::string login_answers = "")
       : address_(address),
         answer_(std::move(answer)),
-        question_(std::move(question)),
+        login_answers_(std::move(login_answers)),
         acceptor_(io_, asio::ip::tcp::endpoint(asio::ip::make_address(address),
                                                static_cast<uint16_t>(port))),
         thread_([this] { serve(); }) {}
@@ -69,17 +69,22 @@ class PlainPort {
  private:
   void serve() {
     auto socket = acceptor_.accept();
-    std::string question(question_.size(), '\0');
+    answer_to(socket, kPing, answer_);
+    if (!login_answers_.empty()) answer_to(socket, kLogin, login_answers_);
+  }
+  static void answer_to(asio::ip::tcp::socket& socket, const std::string& expected,
+                        const std::string& answer) {
+    std::string question(expected.size(), '\0');
     boost::system::error_code error;
     asio::read(socket, asio::buffer(question), error);
     if (error) return;
-    EXPECT_EQ(question, question_);
-    asio::write(socket, asio::buffer(answer_), error);
+    EXPECT_EQ(question, expected);
+    asio::write(socket, asio::buffer(answer), error);
   }
 
   const std::string address_;
   const std::string answer_;
-  const std::string question_;
+  const std::string login_answers_;
   asio::io_context io_;
   asio::ip::tcp::acceptor acceptor_;
   std::thread thread_;
@@ -299,17 +304,20 @@ TEST_F(HealthCheckTest, TellsWhereItAskedAndWhatItHeard) {
 
 // Without AUTH, a server with a password answers NOAUTH even while it is loading.
 TEST_F(HealthCheckTest, LogsInWithThePassword) {
-  const auto check_login = [](const std::string& answers, HealthQuestion question = kServes) {
-    const PlainPort port("127.0.0.1", 0, answers, kAuthAndPing);
+  const std::string no_auth = encoded_error(kNotAuthenticated);
+  const auto check_login = [&](const std::string& answer, const std::string& login_answers,
+                               HealthQuestion question = kServes) {
+    const PlainPort port("127.0.0.1", 0, answer, login_answers);
     return check_with({{"port", port.number()}, {"requirepass", "pw"}}, question).is_healthy;
   };
-  EXPECT_TRUE(check_login("+OK\r\n+PONG\r\n"));
-  EXPECT_FALSE(check_login("+OK\r\n-LOADING wait\r\n"));
-  EXPECT_TRUE(check_login("+OK\r\n-LOADING wait\r\n", kLives));
-  EXPECT_TRUE(check_login(encoded_error(kWrongPassword) + encoded_error(kNotAuthenticated)))
+  EXPECT_TRUE(check_login("+PONG\r\n", "")) << "no login is needed";
+  EXPECT_TRUE(check_login(no_auth, "+OK\r\n+PONG\r\n"));
+  EXPECT_FALSE(check_login(no_auth, "+OK\r\n-LOADING wait\r\n"));
+  EXPECT_TRUE(check_login(no_auth, "+OK\r\n-LOADING wait\r\n", kLives));
+  EXPECT_TRUE(check_login(no_auth, encoded_error(kWrongPassword) + no_auth))
       << "the password has changed since the start";
-  EXPECT_FALSE(check_login(encoded_error(net::kTooManyClients)));
-  EXPECT_TRUE(check_login(encoded_error(net::kTooManyClients), kLives));
+  EXPECT_FALSE(check_login(encoded_error(net::kTooManyClients), ""));
+  EXPECT_TRUE(check_login(encoded_error(net::kTooManyClients), "", kLives));
 }
 
 TEST_F(HealthCheckTest, AUnixSocketIsAskedWhereThereIsNoPort) {

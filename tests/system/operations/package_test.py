@@ -211,6 +211,14 @@ class PackageTest(ServerTest):
         self.inside("systemctl", "stop", "bloomery-server")
         self.install(self.folder / "next.deb")
         self.assertEqual(self.show("ActiveState"), "inactive")
+        # Version 1.0.0 kept no record of a disabled service. Its upgrade does not enable it.
+        self.inside("systemctl", "disable", "bloomery-server")
+        record = "/var/lib/systemd/deb-systemd-helper-enabled/bloomery-server.service.dsh-also"
+        self.inside("rm", record)
+        self.inside("dpkg", "--install", "/bloomery.deb")
+        self.assertEqual(self.show("UnitFileState"), "disabled")
+        self.assertEqual(self.show("ActiveState"), "inactive")
+        self.inside("systemctl", "enable", "bloomery-server")
 
     def check_group_of_the_socket(self):
         """The restrictions of the unit allow unixsocketgroup."""

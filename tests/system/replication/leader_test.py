@@ -293,6 +293,11 @@ class StreamTest(LeaderTest):
         self.assertEqual(clients["earlier"].call("WAIT", 1, 0), 1)
         clients["reader"].pipeline([("MULTI",), ("SET", "d", "1"), ("EXEC",)])
         self.assertEqual(clients["reader"].call("WAIT", 1, 100), 0)
+        # A message is part of the stream, too.
+        with leader.connect() as publisher:
+            self.assertEqual(publisher.call("WAIT", 1, 0), 1)
+            publisher.call("PUBLISH", "channel", "message")
+            self.assertEqual(publisher.call("WAIT", 1, 100), 0)
         self.assertEqual(clients["earlier"].call("WAIT", 1, 0), 1)
         replica.close()
 

@@ -261,6 +261,26 @@ TEST_F(BloomWindows, OfItemsThatGrowKeepTheLimits) {
             error(kWindowNeedsCapacity));
 }
 
+TEST_F(BloomWindows, OfItemsMayTakeTheWholeLimit) {
+  const auto reserve = [&] {
+    return run({"BF.RESERVE", "w", "0.01", "64", "WINDOW", "640", "ITEMS", "GENERATIONS", "64"});
+  };
+  ASSERT_EQ(reserve(), kOk);
+  int64_t most = 0;
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_NE(run({"BF.ADD", "w", std::to_string(i)}).front(), '-') << i;
+    const std::string size = run({"BF.INFO", "w", "SIZE"});
+    most = std::max<int64_t>(most, std::stoll(size.substr(size.find(':') + 1)));
+  }
+  const auto reserve_within = [&](int64_t bytes) {
+    run({"DEL", "w"});
+    run({"CONFIG", "SET", "bf.bloom-memory-usage-limit", std::to_string(bytes)});
+    return reserve();
+  };
+  EXPECT_EQ(reserve_within(most), kOk);
+  EXPECT_EQ(reserve_within(most - 1), error(kFilterTooLarge));
+}
+
 // The limits of one filter are for growth: the window's size was checked when it was made.
 TEST_F(BloomWindows, RotateBeyondTheLimitOnLayers) {
   ASSERT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "4", "ITEMS", "GENERATIONS", "2"}),
