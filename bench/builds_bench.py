@@ -20,7 +20,7 @@ import time
 from figures import Figures
 from server_bench import BATCH, CLIENTS, COMMANDS, Server
 
-KEYSPACE = 100_000
+FILTER_ITEMS_MIN = 10_000_000
 TURN_S = 0.1
 # Pause after a load is suspended, in which the server replies to the load's pending requests.
 DRAIN_S = 0.003
@@ -40,11 +40,12 @@ def cases(pipelines):
 class Load:
     """Runs redis-benchmark against one server. The load is suspended except during turn()."""
 
-    def __init__(self, server, words, pipeline, clients=CLIENTS):
+    def __init__(self, server, words, pipeline, options):
         self.server = server
         self.process = subprocess.Popen(
             ["redis-benchmark", "-p", str(server.port), "-n", str(10**9), "-P", str(pipeline),
-             "-c", str(clients), "-r", str(KEYSPACE), "-q", *words], stdout=subprocess.DEVNULL)
+             "-c", str(options.clients), "-r", str(options.keyspace), "-q", *words],
+            stdout=subprocess.DEVNULL)
         time.sleep(0.5)
         self.process.send_signal(signal.SIGSTOP)
 
@@ -85,7 +86,7 @@ def costs_in_turns(servers, case, options, first):
     costs = [[], []]
     try:
         for i in order_of(first):
-            loads[i] = Load(servers[i], words, pipeline, options.clients)
+            loads[i] = Load(servers[i], words, pipeline, options)
         for turn in range(options.rounds):
             for i in order_of(first + turn):
                 costs[i].append(loads[i].turn() / operations)
@@ -95,11 +96,11 @@ def costs_in_turns(servers, case, options, first):
     return costs
 
 
-def start(binary, pin):
-    server = Server(binary, [binary, "--io-threads", "1", "--loglevel", "warning"], pin)
-    server.load(COMMANDS["SET"], 500_000, 100, CLIENTS, KEYSPACE)
-    server.load(COMMANDS["SETBIT"], 500_000, 100, CLIENTS, KEYSPACE)
-    server.command("BF.RESERVE", "f", "0.01", 10_000_000)
+def start(binary, options):
+    server = Server(binary, [binary, "--io-threads", "1", "--loglevel", "warning"], options.pin)
+    server.load(COMMANDS["SET"], 500_000, 100, CLIENTS, options.keyspace)
+    server.load(COMMANDS["SETBIT"], 500_000, 100, CLIENTS, options.keyspace)
+    server.command("BF.RESERVE", "f", "0.01", max(FILTER_ITEMS_MIN, options.keyspace))
     return server
 
 
@@ -124,6 +125,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=20, help="pairs of turns of each start")
     parser.add_argument("--pipelines", type=int, nargs="+", default=[16, 350])
     parser.add_argument("--clients", type=int, default=CLIENTS)
+    parser.add_argument("--keyspace", type=int, default=100_000,
+                        help="number of keys, and of items of the filter")
     parser.add_argument("--only", nargs="+", help="names of commands; all without")
     parser.add_argument("--pin", type=int, nargs="+", help="processors for the servers")
     Figures.add_option(parser)
@@ -135,7 +138,7 @@ def main():
         servers = [None, None]
         try:
             for i in order_of(turn):
-                servers[i] = start(binaries[i], options.pin)
+                servers[i] = start(binaries[i], options)
             for case, costs in rows:
                 costs.append(costs_in_turns(servers, case, options, turn))
         finally:
