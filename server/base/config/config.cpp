@@ -397,17 +397,19 @@ core::Result<> Config::apply_other(const Directive& directive) {
     warn(effect_warning(name, "modules are not loaded, BF.* is built in"));
     return {};
   }
-  if (const auto module = foreign_module_of(name); !module.empty() && words.size() >= 2) {
+  const auto module = foreign_module_of(name);
+  if (!module.empty() && words.size() >= 2) {
     warn(effect_warning(name, fmt::format("this server has no {}", module)));
     return {};
   }
   constexpr std::array<std::string_view, 4> kKnown = {"include", "loadmodule", "rename-command",
                                                       "user"};
-  const bool is_known = std::ranges::find(kKnown, name) != kKnown.end();
-  const std::string cause =
-      is_known ? std::string(kWrongArgumentCount) : fmt::format("there is no option '{}'", name);
-  return fatal_config_error(directive,
-                            fmt::format("{}: {}{}", kBadDirective, cause, hint_for(name)));
+  const bool is_known =
+      forgotten || !module.empty() || std::ranges::find(kKnown, name) != kKnown.end();
+  const std::string cause = is_known
+                                ? std::string(kWrongArgumentCount)
+                                : fmt::format("there is no option '{}'{}", name, hint_for(name));
+  return fatal_config_error(directive, fmt::format("{}: {}", kBadDirective, cause));
 }
 
 core::Result<> Config::apply(const Directive& directive) {

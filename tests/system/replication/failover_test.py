@@ -228,18 +228,25 @@ class FailoverTest(ReplicaTest):
         self.assertEqual(info(to_leader)["role"], "master")
         self.assertEqual(to_leader.call("SET", "later", "1"), b"OK")
 
-    def test_redis_hands_its_role_to_this_server(self):
+    def hand_over_by_redis(self, *options):
+        """A redis-server hands its role to a Bloomery with these options. Returns the connections
+        to both after the attempt, and the Bloomery.
+        """
         redis = self.start_redis()
         redis.expect_log(r"Diskless rdb transfer|Connection with (replica|master)")
-        redis.expect_log("Error condition on socket for SYNC")
+        redis.expect_log("Error condition on socket for SYNC|Setting secondary replication ID")
         to_redis = self.connect(redis)
-        _, heir = self.start()
+        server, heir = self.start(*options)
         to_redis.call("SET", "key", "value")
         self.follow(heir, redis.port)
         self.wait_for_link(heir)
         wait_until(lambda: "state=online" in info(to_redis).get("slave0", ""), "online")
         self.assertEqual(to_redis.call("FAILOVER", "TIMEOUT", "10000"), b"OK")
         self.wait_for_state(to_redis, "no-failover")
+        return to_redis, heir, server
+
+    def test_redis_hands_its_role_to_this_server(self):
+        to_redis, heir, _ = self.hand_over_by_redis()
         self.assertEqual(info(heir)["role"], "master")
         self.assertEqual(info(to_redis)["role"], "slave")
         self.wait_for_link(to_redis)
@@ -276,16 +283,8 @@ class FailoverTest(ReplicaTest):
 
     def test_a_redis_that_is_refused_goes_on_leading(self):
         """The target refuses its leader before it takes the role, so never both lead."""
-        redis = self.start_redis()
-        redis.expect_log(r".*")
-        to_redis = self.connect(redis)
-        server, heir = self.start("--replica-foreign", "no")
+        to_redis, heir, server = self.hand_over_by_redis("--replica-foreign", "no")
         server.expect_log("is refused: .*replica-foreign no")
-        self.follow(heir, redis.port)
-        self.wait_for_link(heir)
-        wait_until(lambda: "state=online" in info(to_redis).get("slave0", ""), "online")
-        self.assertEqual(to_redis.call("FAILOVER", "TIMEOUT", "10000"), b"OK")
-        self.wait_for_state(to_redis, "no-failover")
         self.assertEqual(info(to_redis)["role"], "master")
         self.assertEqual(info(heir)["role"], "slave")
         self.wait_for_link(heir)

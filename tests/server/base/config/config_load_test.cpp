@@ -81,6 +81,8 @@ TEST_F(ConfigTest, BadLinesAreFatalWithTheirPlace) {
       {"include", bad_directive(kWrongArgumentCount)},
       {"loadmodule", bad_directive(kWrongArgumentCount)},
       {"rename-command a", bad_directive(kWrongArgumentCount)},
+      {"list-max-ziplist-value 1 2", bad_directive(kWrongArgumentCount)},
+      {"search-timeout", bad_directive(kWrongArgumentCount)},
       {"bf.foo 1", bad_directive("there is no option 'bf.foo'")},
       {"max-memory 1gb",
        bad_directive("there is no option 'max-memory'; did you mean 'maxmemory'?")},

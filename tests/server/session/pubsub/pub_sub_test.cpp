@@ -62,7 +62,7 @@ TEST_F(PubSubTest, MessageReachesEverySubscribersThread) {
 }
 
 // Replicas publish the messages of the stream in its order.
-TEST(PubSubThreads, TheStreamHasTheOrderOfTheSubscribers) {
+TEST(PubSubThreadsTest, TheStreamHasTheOrderOfTheSubscribers) {
   CountingWaker waker;
   PubSub pubsub(3, waker);
   pubsub.subscribe(Kind::kChannel, "c", {1, 0});
