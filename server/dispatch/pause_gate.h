@@ -26,9 +26,8 @@ class PauseGate final : public CommandDrain {
   explicit PauseGate(CommandThreads& threads) : threads_(threads), drain_(threads) {}
 
   enum class Mode : uint8_t { kNone, kWrites, kAll };
-  // Reasons to hold writes back, one bit each. kHandover is set during FAILOVER, kResigning while
-  // the leader of a shard hands it over. While kEnding or kResigning is set, the leader also adds
-  // no PING or GETACK to the replication stream.
+  // Reasons to hold writes back, one bit each. kHandover is set during FAILOVER. kResigning is set
+  // while the leader of a shard hands it over, and kEnding while a shutdown saves the final data.
   enum class Hold : uint8_t {
     kHandover = 1,
     kShutdown = 2,
@@ -48,6 +47,9 @@ class PauseGate final : public CommandDrain {
            (holds_writes() && (flags & (kWrite | kMayReplicate)) != 0);
   }
   bool has(Hold hold) const { return (holds_ & static_cast<uint8_t>(hold)) != 0; }
+  // Returns whether the leader may add nothing more to the replication stream, not even PING. The
+  // saved data, or the replica that takes over, must have the whole stream.
+  bool ends_stream() const { return has(Hold::kResigning) || has(Hold::kEnding); }
   bool holds_writes() const { return holds_.load(std::memory_order_relaxed) != 0; }
 
   // Returns whether CLIENT PAUSE makes a command wait.

@@ -53,6 +53,11 @@ namespace {
 constexpr std::array<std::string_view, 1> kPing = {"PING"};
 constexpr std::array<std::string_view, 3> kGetAck = {"REPLCONF", "GETACK", "*"};
 
+// Returns whether the replicas may be asked for acknowledgements now. If not, the request waits.
+bool may_ask(const PauseGate& pause, const core::Clock& clock) {
+  return !pause.ends_stream() && !pause.holds_back_by_client(kWrite, clock.wall_ms());
+}
+
 // Returns the host of an address: "127.0.0.1" for "127.0.0.1:6379", "::1" for "[::1]:6379".
 std::string host_of(const std::string& address) {
   std::string host = address.substr(0, address.rfind(':'));
@@ -350,7 +355,7 @@ void Leader::run() {
     constexpr int kTickMs = 100;
     constexpr int kIdleMs = 1000;
     pump_->sleep(flows, count() == 0 ? kIdleMs : kTickMs,
-                 [this] { return acks_are_wanted_.load(); });
+                 [this] { return acks_are_wanted_ && may_ask(pause_, parts_.clock); });
   }
 }
 
@@ -376,25 +381,22 @@ std::vector<StreamFlow> Leader::step() {
 }
 
 void Leader::add_to_stream(int64_t now_us) {
-  // acks_are_wanted_ is reset even without replicas, because the leader's thread does not sleep
-  // while the flag is set.
-  const bool acks_are_wanted = acks_are_wanted_.exchange(false);
-  if (replication_.is_replica() || replicas_->empty()) return;
-  // PING keeps links alive, and GETACK requests acknowledgements. Neither is added to the stream
-  // during CLIENT PAUSE, or while a shutdown saves the final data (kEnding). The saved data must
-  // include the whole stream. The same applies after end_stream(). Both are still added during a
-  // FAILOVER, and while a shutdown waits for replicas.
-  const bool may_add = !pause_.has(PauseGate::Hold::kResigning) &&
-                       !pause_.has(PauseGate::Hold::kEnding) &&
-                       !pause_.holds_back_by_client(kWrite, parts_.clock.wall_ms());
-  // GETACK is sent through the journal. If this server has become a replica since the check above,
-  // the journal drops the command.
-  if (acks_are_wanted && may_add) parts_.journal.publish_to_replicas(kGetAck);
+  if (replication_.is_replica() || replicas_->empty()) {
+    // The leader's thread does not sleep while the flag is set.
+    acks_are_wanted_ = false;
+    return;
+  }
+  // PING keeps links alive, and GETACK requests acknowledgements. During CLIENT PAUSE only PING is
+  // added to the stream, as in Redis. Both are sent through the journal. If this server has become
+  // a replica since the check above, the journal drops the command.
+  if (may_ask(pause_, parts_.clock) && acks_are_wanted_.exchange(false)) {
+    parts_.journal.publish_to_replicas(kGetAck);
+  }
   // The period is counted from the last PING, because repl-ping-replica-period may change at any
   // time.
   const int64_t period_s = parts_.config.integer(OptionId::kReplPingReplicaPeriod);
   if (times_.last_ping_us != 0 && now_us < times_.last_ping_us + period_s * core::kSecondUs) return;
-  if (times_.last_ping_us != 0 && may_add) parts_.journal.publish_to_replicas(kPing);
+  if (times_.last_ping_us != 0 && !pause_.ends_stream()) parts_.journal.publish_to_replicas(kPing);
   times_.last_ping_us = now_us;
 }
 

@@ -160,6 +160,25 @@ TEST_F(LeaderTest, ThePeriodOfPingsMayChange) {
   EXPECT_FALSE(peer.hears_more());
 }
 
+// Without PING the links of a long pause would end by repl-timeout. A question waits for its end.
+TEST_F(LeaderTest, APauseOfClientsDoesNotStopThePings) {
+  const std::string ping = command({"PING"});
+  const std::string question = command({"REPLCONF", "GETACK", "*"});
+  EXPECT_EQ(run({"CONFIG", "SET", "repl-ping-replica-period", "1"}), kOk);
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  EXPECT_EQ(peer.read(go_on().size()), go_on());
+  for (const PauseGate::Mode mode : {PauseGate::Mode::kWrites, PauseGate::Mode::kAll}) {
+    const int64_t now_ms = clock_.now_ms;
+    pause_.pause(mode, now_ms + 3'600'000, now_ms);
+    leader().request_acks();
+    advance_ms(1001);
+    EXPECT_EQ(peer.read(ping.size()), ping);
+    pause_.end();
+    EXPECT_EQ(peer.read(question.size()), question);
+  }
+}
+
 // A replica may take over at the end of the stream. If further units followed, this server could
 // not continue the stream of that replica.
 TEST_F(LeaderTest, AnEndedStreamEndsWithGetAck) {
