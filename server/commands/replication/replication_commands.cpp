@@ -127,6 +127,8 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
     if (equals_ignore_case(value, kEffectsCapability)) traits.reads_effects = true;
   } else if (equals_ignore_case(option, "rdb-only")) {
     if (!number) return core::Error{std::string(kNotAnInteger)};
+    if (*number != 0 && *number != 1)
+      return core::Error{"ERR value is out of range, value must between 0 and 1"};
     traits.wants_snapshot_only = *number == 1;
   } else if (equals_ignore_case(option, "rdb-filter-only")) {
     return read_filter(traits, value);

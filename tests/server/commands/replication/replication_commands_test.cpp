@@ -62,6 +62,9 @@ TEST_F(ReplicationCommandsTest, RequestsThatCannotBeServed) {
   EXPECT_EQ(run({"REPLCONF", "cluster-epoch", "7"}), kOk);
   EXPECT_THAT(run({"REPLCONF", "cluster-epoch", "6"}), is_error("ERR", "epoch 6"));
   EXPECT_THAT(run({"REPLCONF", "cluster-node", "x"}), is_error("ERR", "node id"));
+  for (const char* const number : {"2", "-1", "x", ""}) {
+    EXPECT_THAT(run({"REPLCONF", "rdb-only", number}), is_error("ERR", "value is")) << number;
+  }
   EXPECT_EQ(run({"REPLCONF", "cluster-node", "?"}), kOk);
   const std::string id(40, 'a');
   EXPECT_EQ(run({"REPLCONF", "cluster-epoch", "7", "cluster-node", id}), kOk);
