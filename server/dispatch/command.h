@@ -128,15 +128,18 @@ struct KeyRange {
 
 using Arguments = std::span<const std::string_view>;
 
+// Returns whether the argument at `index` is a secret, which SLOWLOG and MONITOR hide.
+using HidesArgument = bool (*)(Arguments, size_t index);
+
 // Returns the index of the first key, which is the argument after the keyword. Without the keyword,
 // the result is beyond the last argument.
-int first_key_behind_keyword(const KeyRange& range, Arguments args);
-inline int first_key_of(const KeyRange& range, Arguments args) {
-  return range.keyword.empty() ? range.first : first_key_behind_keyword(range, args);
+int first_key_behind_keyword(const KeyRange& range, Arguments args, HidesArgument hides);
+inline int first_key_of(const KeyRange& range, Arguments args, HidesArgument hides = nullptr) {
+  return range.keyword.empty() ? range.first : first_key_behind_keyword(range, args, hides);
 }
 // Returns the index of the last key of the range. Returns an index below first_key_of() if the
 // range has no key, or if the argument with the number of keys is invalid.
-int last_key_of(const KeyRange& range, Arguments args);
+int last_key_of(const KeyRange& range, Arguments args, HidesArgument hides = nullptr);
 
 // States which commands the journal stores after a command has changed data.
 enum class Journalled : uint8_t {
@@ -191,8 +194,7 @@ struct Command {
   // GET).
   uint16_t (*key_use)(Arguments) = nullptr;
   Journalled journalled = Journalled::kVerbatim;
-  // Returns whether the argument at `index` is a secret, which SLOWLOG and MONITOR hide.
-  bool (*hides)(Arguments, size_t index) = nullptr;
+  HidesArgument hides = nullptr;  // null if no argument is a secret
   ChannelUse channels = ChannelUse::kNone;
 };
 
@@ -201,8 +203,8 @@ template <class Visit>
 void for_each_key(const Command& row, Arguments args, Visit&& visit) {
   for (const KeyRange& range : row.keys) {
     if (range.first == 0) continue;
-    const int last = last_key_of(range, args);
-    for (int i = first_key_of(range, args); i <= last; i += range.step) {
+    const int last = last_key_of(range, args, row.hides);
+    for (int i = first_key_of(range, args, row.hides); i <= last; i += range.step) {
       visit(static_cast<size_t>(i), range.use);
     }
   }

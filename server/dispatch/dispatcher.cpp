@@ -366,20 +366,22 @@ void Dispatcher::prefetch_values(std::span<Request* const> same_key, int64_t now
 }
 
 void Dispatcher::refuse(Context& ctx, const core::Error& error) {
+  const auto answer = [&](std::string_view text) {
+    environment_.statistics.count_error(protocol::error_code(text));
+    ctx.reply.error(text);
+  };
   std::string_view text = error.message;
-  environment_.statistics.count_error(protocol::error_code(text));
   if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {
     discard_transaction(environment_.keyspace, session_);
     // EXEC replies with a routing error such as MOVED unchanged, because cluster clients need that
     // error to find the server that owns the keys.
-    if (error.code == core::ErrorCode::kMisrouted) return ctx.reply.error(text);
+    if (error.code == core::ErrorCode::kMisrouted) return answer(text);
     if (text.starts_with("ERR ")) text.remove_prefix(4);
-    ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", text));
-    return;
+    return answer(fmt::format("EXECABORT Transaction discarded because of: {}", text));
   }
   if (session_.transaction.active) session_.transaction.aborted = true;
   end_caching(ctx);
-  ctx.reply.error(text);
+  answer(text);
 }
 
 void Dispatcher::reject(Context& ctx, const core::Error& error) {

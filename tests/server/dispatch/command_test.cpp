@@ -61,5 +61,20 @@ TEST(KeysBehindKeywordTest, KeywordStandsInForTheEmptyKey) {
   EXPECT_EQ(keys_of({"m", "h"}), ArgumentWords{});
 }
 
+TEST(KeysBehindKeywordTest, ASecretIsNeverTheKeyword) {
+  const auto hides = [](Arguments args, size_t index) { return args[index - 1] == "AUTH"; };
+  const Command row{.keys = {{{.first = 1, .last = 1, .use = kKeyRw, .empty_before = "KEYS"},
+                              {.first = 2, .last = -1, .use = kKeyRw, .keyword = "KEYS"}}},
+                    .hides = hides};
+  const auto keys_of = [&](const ArgumentWords& words) {
+    ArgumentWords keys;
+    for_each_key(row, words, [&](size_t index, uint16_t) { keys.push_back(words[index]); });
+    return keys;
+  };
+  EXPECT_EQ(keys_of({"m", "a", "AUTH", "KEYS"}), ArgumentWords{"a"});
+  EXPECT_EQ(keys_of({"m", "", "AUTH", "KEYS"}), ArgumentWords{""});
+  EXPECT_EQ(keys_of({"m", "", "AUTH", "KEYS", "KEYS", "b"}), ArgumentWords{"b"});
+}
+
 }  // namespace
 }  // namespace server

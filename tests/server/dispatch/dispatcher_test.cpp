@@ -96,6 +96,14 @@ TEST_F(DispatcherTest, OnlyAuthenticationIsAnsweredBeforeIt) {
   EXPECT_EQ(run({"QUIT"}), kOk);
 }
 
+TEST_F(DispatcherTest, ARejectedExecIsCountedByItsReply) {
+  run({"MULTI"});
+  EXPECT_THAT(run({"EXEC", "x"}), is_error("EXECABORT", "arguments"));
+  const std::string info = run({"INFO", "errorstats"});
+  EXPECT_THAT(info, HasSubstr("errorstat_EXECABORT:count=1"));
+  EXPECT_THAT(info, Not(HasSubstr("errorstat_ERR")));
+}
+
 TEST_F(DispatcherTest, CallsFailuresAndRejectionsAreCountedApart) {
   run({"SET", "a", "x"});
   run({"GET", "a"});

@@ -31,6 +31,9 @@ TEST_F(IntrospectionCommandsTest, KeysFollowTheRow) {
   EXPECT_EQ(run({"COMMAND", "GETKEYS", "ECHO", "a"}), error(kNoKeyArguments));
   EXPECT_EQ(run({"COMMAND", "GETKEYSANDFLAGS", "SET", "a", "1"}),
             array({array({bulk("a"), array({"+OW\r\n", "+update\r\n"})})}));
+  EXPECT_EQ(run({"COMMAND", "GETKEYS", "MIGRATE", "h", "1", "", "0", "1", "AUTH2", "KEYS", "KEYS",
+                 "KEYS", "a"}),
+            array({bulk("a")}));
 }
 
 TEST_F(IntrospectionCommandsTest, ListFilters) {
