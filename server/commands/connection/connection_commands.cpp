@@ -67,7 +67,8 @@ void reset(Context& ctx) {
   ctx.services.observer.stop_monitor(session);
   session.client->database = 0;
   session.client->resp = protocol::RespVersion::kResp2;
-  session.reply_mode = ReplyMode::kOn;
+  // After CLIENT REPLY SKIP, RESET has no reply, and the dispatcher then ends the mode.
+  if (session.reply_mode != ReplyMode::kSkipThis) session.reply_mode = ReplyMode::kOn;
   session.client->no_touch = false;
   session.client->reads_replicas = false;
   session.client->no_evict = false;

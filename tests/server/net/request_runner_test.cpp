@@ -155,6 +155,11 @@ TEST_F(RequestRunnerTest, ASilencedReplyBreaksNoLimit) {
   EXPECT_EQ(end_, End::kNeedsInput);
 }
 
+TEST_F(RequestRunnerTest, ResetAfterReplySkipHasNoReply) {
+  EXPECT_EQ(feed("CLIENT REPLY SKIP\r\nRESET\r\nPING\r\n"), "+PONG\r\n");
+  EXPECT_EQ(feed("CLIENT REPLY OFF\r\nPING\r\nRESET\r\nPING\r\n"), "+RESET\r\n+PONG\r\n");
+}
+
 TEST_F(RequestRunnerTest, BytesMayComeInAnyParts) {
   for (size_t cut = 0; cut <= kPipeline.size(); ++cut) {
     std::string replies = feed(std::string_view(kPipeline).substr(0, cut));
