@@ -57,6 +57,7 @@ void write_server(const Source& source, Lines& lines) {
   lines.field("redis_version", kCompatibleRedisVersion);
   lines.field("redis_git_sha1", short_commit(build_info()));
   lines.field("redis_git_dirty", build_info().is_modified ? 1 : 0);
+  lines.field("redis_build_id", build_info().commit.substr(0, 16));
   lines.field("redis_mode", services.state.is_in_cluster() ? "cluster" : "standalone");
   lines.field("server_name", "bloomery");
   lines.field("bloomery_version", BLOOMERY_VERSION);

@@ -31,6 +31,7 @@ TEST_F(ServerSectionsTest, TheProcessIsDescribed) {
   EXPECT_THAT(field("server", "redis_version"), MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
   EXPECT_EQ(field("server", "redis_git_sha1"), short_commit(build_info()));
   EXPECT_EQ(field("server", "redis_git_dirty"), build_info().is_modified ? "1" : "0");
+  EXPECT_EQ(field("server", "redis_build_id"), build_info().commit.substr(0, 16));
   EXPECT_THAT(field("server", "os"), MatchesRegex("Linux .+ .+"));
 }
 
