@@ -3,7 +3,8 @@
 // Compares native filters that do not grow with the filters of Boost.Bloom, the fastest library of
 // its kind. Measures the CPU nanoseconds per item, hashing included, of adds and lookups in batches
 // of 128 and of single lookups. The filters are measured alternately in one process, and each
-// printed time is the median of several measurements.
+// printed time is the median of several measurements. An array of at least 32 MiB is in huge pages,
+// if the kernel has them, as in the server (core/bloom/arrays/huge_pages.h).
 //
 // Boost.Bloom is in no Debian 12 package. It is measured if CMake's option
 // BLOOMERY_BOOST_BLOOM_INCLUDE names the folder of its headers. Two rows are printed for it. The
@@ -35,6 +36,7 @@
 
 #include "bench/bench_filters.h"
 #include "bench/engine/contestant.h"
+#include "core/bloom/arrays/huge_pages.h"
 
 namespace {
 
@@ -97,10 +99,16 @@ class Native final : public Contestant {
     return hashes;
   }
   // Touches all pages, as in a filter that has been in use. Boost's constructor touches the pages
-  // of its array, too, because it clears the array.
+  // of its array, too, because it clears the array. Then moves a big array into huge pages, as the
+  // server does with an array in use.
   void touch_pages() {
     const std::span<std::byte> bytes = filter_->mutable_layer_bits(0).bytes();
     for (size_t i = 0; i < bytes.size(); i += 4096) static_cast<volatile std::byte&>(bytes[i]) = {};
+    HugePages& pages = HugePages::of_process();
+    using Step = HugePages::Step;
+    for (Step step = pages.step(); step == Step::kCollapsed || step == Step::kContinues;) {
+      step = pages.step();
+    }
   }
 
   FilterPtr filter_;
@@ -260,9 +268,10 @@ void compare(uint64_t items, double error_rate) {
   }
   const std::span all(entrants);
   const Entrant& ours = entrants.front();
-  fmt::print("{} items, error {:.0e}, measured {:.1e}, {:.2f} bits per item{}\n", items, error_rate,
-             double(ours.wrong) / double(2 * kLookupTurns * count), bits,
-             ours.lost == 0 ? "" : ", ITEMS LOST");
+  fmt::print(
+      "{} items, error {:.0e}, measured {:.1e}, {:.2f} bits per item, {} MiB in huge pages{}\n",
+      items, error_rate, double(ours.wrong) / double(2 * kLookupTurns * count), bits,
+      huge_array_bytes() >> 20, ours.lost == 0 ? "" : ", ITEMS LOST");
   print_row("native", all.first(1), bits, 1);
   fmt::print("\n");
   for (const double most : {1.03, kMemoryMost}) {
