@@ -26,8 +26,8 @@ class PauseGate final : public CommandDrain {
   explicit PauseGate(CommandThreads& threads) : threads_(threads), drain_(threads) {}
 
   enum class Mode : uint8_t { kNone, kWrites, kAll };
-  // Reasons to hold writes back, one bit each. kHandover is set during FAILOVER. kResigning is set
-  // while the leader of a shard hands it over, and kEnding while a shutdown saves the final data.
+  // Reasons to hold writes back, one bit each. FAILOVER sets kHandover, and a leader that hands its
+  // shard over sets kResigning. A shutdown sets kEnding while it saves the final data.
   enum class Hold : uint8_t {
     kHandover = 1,
     kShutdown = 2,
