@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/bloom/parameters.h"
+#include "core/bloom/window.h"
 #include "persistence/bytes/byte_codec.h"
 #include "persistence/filters/bit_array_codec.h"
 #include "persistence/filters/filter_codec.h"
@@ -39,6 +40,9 @@ constexpr uint64_t kEstimatedOption = uint64_t{1} << 16;
 // The option bit of a filter with a window. The numbers of the window then follow all other fields
 // of the header.
 constexpr uint64_t kWindowOption = uint64_t{1} << 17;
+
+// JavaScript clients read integers as doubles, so the highest iterator must be below 2^53.
+constexpr uint64_t kMarkCount = (uint64_t{1} << 13) - 1;
 
 struct HeaderForm {
   bool has_growth = true;
@@ -237,6 +241,17 @@ core::Result<std::unique_ptr<ScalableFilter>> decode_chunk_header(
   }
   if (builder.ok() && sum != item_count) return damaged;
   return builder.finish();
+}
+
+uint64_t iterator_mark(const ScalableFilter& filter) {
+  if (filter.window() == nullptr) return 0;
+  return (1 + filter.window()->newest().ordinal % kMarkCount) * kIteratorMarkUnit;
+}
+
+std::optional<uint64_t> unmarked_iterator(const ScalableFilter& filter, uint64_t iterator) {
+  const uint64_t mark = iterator_mark(filter);
+  if (mark != 0 && iterator / kIteratorMarkUnit != mark / kIteratorMarkUnit) return std::nullopt;
+  return iterator - mark;
 }
 
 std::string_view chunk_at(const ScalableFilter& filter, uint64_t position, std::string& padded) {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,19 @@ std::string encode_empty_chunk_header(const core::bloom::ScalableFilter& filter)
 // encode_chunk_header() nor RedisBloom writes; kDoesNotFit if the filter exceeds `budget`.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_chunk_header(
     std::string_view bytes, const core::MemoryBudget& budget);
+
+// The iterator of a chunk is the position of the chunk's end plus one, which is 1 for the header. A
+// rotation of a window drops the oldest layers, and the same position then means other bytes. So
+// clients get a mark with the iterator if the filter has a window. The mark is the low bits of the
+// newest generation's ordinal. Marks are multiples of the unit. If the arrays of a window exceed
+// the unit, iterators past it have a wrong mark and are rejected.
+inline constexpr uint64_t kIteratorMarkUnit = uint64_t{1} << 40;
+// Returns the mark, which must be added to an iterator; 0 if the filter has no window.
+uint64_t iterator_mark(const core::bloom::ScalableFilter& filter);
+// Removes the mark from a client's iterator. Returns nullopt if the filter has a window and the
+// iterator has another mark or none.
+std::optional<uint64_t> unmarked_iterator(const core::bloom::ScalableFilter& filter,
+                                          uint64_t iterator);
 
 // Returns the bytes at `position` of the arrays, at most kMaxChunkBytes; empty past the end. The
 // result is a view of the filter or of `padded`.

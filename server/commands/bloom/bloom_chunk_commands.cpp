@@ -11,6 +11,7 @@
 
 #include "core/bloom/redisbloom_layout.h"
 #include "core/bloom/valkeybloom_layout.h"
+#include "core/number.h"
 #include "persistence/filters/filter_chunks.h"
 #include "persistence/filters/valkeybloom_codec.h"
 #include "server/commands/bloom/bloom_access.h"
@@ -29,8 +30,7 @@ using persistence::ChunkCheck;
 using persistence::ChunkOutcome;
 using FilterPtr = std::unique_ptr<ScalableFilter>;
 
-// The iterator that BF.SCANDUMP returns with the filter's header. The iterator of a chunk is the
-// position of the chunk's end plus one.
+// The iterator of the filter's header, without the mark of a window.
 constexpr int64_t kHeaderIterator = 1;
 
 /* BF.SCANDUMP key iterator */
@@ -43,19 +43,22 @@ void scandump(Context& ctx) {
   const auto iterator = core::parse_int64(ctx.args[2]);
   if (!iterator) return ctx.reply.error(kIteratorToRead);
   const ScalableFilter& filter = **found;
+  const auto plain = persistence::unmarked_iterator(filter, static_cast<uint64_t>(*iterator));
+  if (*iterator > 0 && !plain) return ctx.reply.error(kDumpRotated);
   std::string scratch;
   std::string_view chunk;
   if (*iterator == 0) {
     scratch = persistence::encode_chunk_header(filter);
     chunk = scratch;
   } else if (*iterator > 0) {
-    chunk = persistence::chunk_at(filter, static_cast<uint64_t>(*iterator - 1), scratch);
+    chunk = persistence::chunk_at(filter, *plain - 1, scratch);
   }
   if (!ctx.admission().memory_suffices(chunk.size())) return ctx.reply.error(kOutOfMemory);
   const int64_t end = *iterator + static_cast<int64_t>(chunk.size());
   const int64_t next = chunk.empty() ? 0 : end;
+  const auto first = kHeaderIterator + static_cast<int64_t>(persistence::iterator_mark(filter));
   ctx.reply.array(2);
-  ctx.reply.integer(*iterator == 0 ? kHeaderIterator : next);
+  ctx.reply.integer(*iterator == 0 ? first : next);
   ctx.reply.bulk(chunk);
 }
 
@@ -78,27 +81,36 @@ bool has_redisbloom_layout(const ScalableFilter& filter) {
   return filter.layout() == core::bloom::RedisBloomLayout::kId;
 }
 
-void load_header(Context& ctx) {
+// Returns whether the iterator is that of the filter's header. A header needs no mark, because it
+// contains the ordinal of the newest generation.
+bool is_header_iterator(const ScalableFilter& filter, int64_t iterator) {
+  return iterator == kHeaderIterator ||
+         persistence::unmarked_iterator(filter, static_cast<uint64_t>(iterator)) == kHeaderIterator;
+}
+
+void load_header(Context& ctx, int64_t iterator) {
   const LoadBudget budget(ctx.admission());
   auto filter = persistence::decode_chunk_header(ctx.args[3], budget);
   if (!filter) {
     const bool fits = filter.error().code != core::ErrorCode::kOutOfMemory;
     return ctx.reply.error(fits ? kBadData : budget.refusal());
   }
+  if (!is_header_iterator(**filter, iterator)) return ctx.reply.error(kBadData);
   if (!budget.admits(**filter)) return ctx.reply.error(kFilterTooLarge);
   create_loaded(ctx, std::move(*filter), kBadData, [&](const KeyRef& key, auto& loaded) {
     // A replicated BF.RESERVE arrives as the header of an empty filter. So the header of an empty
     // filter publishes the keyspace event of BF.RESERVE.
     const bool is_reservation = loaded.item_count() == 0;
     const KeyEvent event = is_reservation ? KeyEvent::kBloomReserve : KeyEvent::kBloomLoad;
+    const std::string_view iterator_word = "1";
     if (!has_redisbloom_layout(loaded)) {
       announce_own_words(ctx, loaded);
-      return ctx.commit(key, event);
+      return ctx.commit(key, event, {"BF.LOADCHUNK", key.name, iterator_word, ctx.args[3]});
     }
     // The header has the newest format, because current releases of RedisBloom reject the older
     // ones.
     const std::string header = persistence::encode_chunk_header(loaded);
-    ctx.commit(key, event, {"BF.LOADCHUNK", key.name, ctx.args[2], header});
+    ctx.commit(key, event, {"BF.LOADCHUNK", key.name, iterator_word, header});
   });
 }
 
@@ -107,11 +119,15 @@ void load_into(Context& ctx, ScalableFilter& filter, int64_t iterator) {
   if (iterator <= 0 || static_cast<uint64_t>(iterator) < chunk.size()) {
     return ctx.reply.error(kBadData);
   }
-  // If the iterator equals the size of the chunk, the chunk's position wraps around to 2^64 - 1. No
-  // filter has this position, so load_chunk() fails.
-  const uint64_t position = static_cast<uint64_t>(iterator) - chunk.size() - 1;
-  const auto check = ctx.session.origin == CommandOrigin::kOwnJournal ? ChunkCheck::kNone
-                                                                      : ChunkCheck::kOfTheWhole;
+  const bool is_journalled = ctx.session.origin == CommandOrigin::kOwnJournal;
+  auto plain = std::optional(static_cast<uint64_t>(iterator));
+  // A journal also contains the rotations, in their order, and its iterators have no marks.
+  if (!is_journalled) plain = persistence::unmarked_iterator(filter, *plain);
+  if (!plain) return ctx.reply.error(kCopyRotated);
+  // If the iterator is not greater than the size of the chunk, the chunk's position wraps around.
+  // No filter has such a position, so load_chunk() fails.
+  const uint64_t position = *plain - chunk.size() - 1;
+  const auto check = is_journalled ? ChunkCheck::kNone : ChunkCheck::kOfTheWhole;
   switch (persistence::load_chunk(filter, position, chunk, check)) {
     case ChunkOutcome::kPastTheEnd:
       return ctx.reply.error(kNoLayer);
@@ -124,7 +140,9 @@ void load_into(Context& ctx, ScalableFilter& filter, int64_t iterator) {
   }
   if (!chunk.empty()) {
     if (!has_redisbloom_layout(filter)) announce_own_words(ctx, filter);
-    ctx.commit(ctx.key(1), KeyEvent::kBloomLoad);
+    const KeyRef key = ctx.key(1);
+    const core::Decimal iterator_word(static_cast<int64_t>(*plain));
+    ctx.commit(key, KeyEvent::kBloomLoad, {"BF.LOADCHUNK", key.name, iterator_word.text(), chunk});
   }
   ctx.reply.ok();
 }
@@ -140,8 +158,10 @@ void loadchunk(Context& ctx) {
     if (!found) return;
     if (*found != nullptr) return load_into(ctx, **found, *iterator);
   }
-  if (*iterator != kHeaderIterator) return ctx.reply.error(kFilterNotFound);
-  load_header(ctx);
+  if (*iterator % static_cast<int64_t>(persistence::kIteratorMarkUnit) != kHeaderIterator) {
+    return ctx.reply.error(kFilterNotFound);
+  }
+  load_header(ctx, *iterator);
 }
 
 /* BF.LOAD key data */

@@ -5,7 +5,9 @@
 
 #include "core/bloom/scalable_filter.h"
 #include "persistence/journal.h"
+#include "protocol/reply_parser.h"
 #include "server/base/process/server_state.h"
+#include "server/commands/bloom/bloom_chunk_commands.h"
 #include "server/commands/bloom/bloom_memory.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
@@ -66,6 +68,36 @@ class BloomWindows : public CommandTest {
     }
     EXPECT_EQ(run({"DEBUG", "DIGEST"}), digest);
     journalled();
+  }
+  // A reply of BF.SCANDUMP: iterator and chunk.
+  struct Dumped {
+    int64_t iterator = 0;
+    std::string chunk;
+  };
+  Dumped dump(int64_t iterator) {
+    const std::string bytes = run({"BF.SCANDUMP", "w", std::to_string(iterator)});
+    protocol::ReplyParser parser;
+    EXPECT_EQ(parser.parse(bytes), protocol::ReplyParser::Status::kReply);
+    const auto& elements = parser.reply().elements;
+    EXPECT_EQ(elements.size(), 2U) << bytes;
+    if (elements.size() != 2) return {};
+    return {elements[0].integer, elements[1].text};
+  }
+  std::vector<Dumped> dump_all() {
+    std::vector<Dumped> all{dump(0)};
+    while (all.back().iterator != 0) all.push_back(dump(all.back().iterator));
+    all.pop_back();
+    return all;
+  }
+  std::string load(const std::string& key, const Dumped& dumped) {
+    return run({"BF.LOADCHUNK", key, std::to_string(dumped.iterator), dumped.chunk});
+  }
+  // Makes a window with the items `a` and `b` in two generations.
+  void make_two_generations() {
+    ASSERT_EQ(run({"BF.RESERVE", "w", "0.001", "400", "WINDOW", "10", "GENERATIONS", "2"}), kOk);
+    run({"BF.ADD", "w", "a"});
+    advance_ms(5000);
+    run({"BF.ADD", "w", "b"});
   }
   std::string at(int64_t after_ms) const { return std::to_string(begin_ms_ + after_ms); }
   bool has(const std::string& item) { return run({"BF.EXISTS", "w", item}) == integer(1); }
@@ -287,6 +319,69 @@ TEST_F(BloomWindows, RotateBeyondTheLimitOnLayers) {
             kOk);
   ASSERT_EQ(run({"CONFIG", "SET", "bf.bloom_max_filters", "1"}), kOk);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(run({"BF.ADD", "w", std::to_string(i)}), integer(1)) << i;
+}
+
+TEST_F(BloomWindows, ADumpEndsWithAnErrorAtARotation) {
+  constexpr int64_t kLargestDouble = int64_t{1} << 53;
+  make_two_generations();
+  const Dumped header = dump(0);
+  const Dumped first = dump(header.iterator);
+  EXPECT_LT(first.iterator, kLargestDouble);
+  advance_ms(10'000);
+  run({"BF.ADD", "w", "c"});
+  for (const int64_t iterator : {header.iterator, first.iterator, int64_t{1}}) {
+    EXPECT_EQ(run({"BF.SCANDUMP", "w", std::to_string(iterator)}), error(kDumpRotated)) << iterator;
+  }
+  const auto all = dump_all();
+  EXPECT_EQ(all.size(), 3U);
+  for (const Dumped& each : all) EXPECT_EQ(load("copy", each), kOk);
+  EXPECT_EQ(run({"DEBUG", "DIGEST-VALUE", "copy"}), run({"DEBUG", "DIGEST-VALUE", "w"}));
+}
+
+TEST_F(BloomWindows, ACopyThatRotatedTakesNoChunks) {
+  make_two_generations();
+  const auto all = dump_all();
+  ASSERT_EQ(all.size(), 3U);
+  ASSERT_EQ(load("copy", all[0]), kOk);
+  ASSERT_EQ(load("copy", all[1]), kOk);
+  advance_ms(10'000);
+  run({"BF.ADD", "copy", "c"});
+  EXPECT_EQ(load("copy", all[1]), error(kCopyRotated));
+  EXPECT_EQ(load("copy", all[2]), error(kCopyRotated));
+  // Another filter's header has its own ordinal.
+  EXPECT_EQ(load("other", {all[0].iterator + (int64_t{1} << 40), all[0].chunk}), error(kBadData));
+  EXPECT_EQ(run({"EXISTS", "other"}), integer(0));
+}
+
+// Earlier releases wrote such iterators for clients too. They cannot show whether a window rotated.
+TEST_F(BloomWindows, IteratorsWithoutAMarkAreForJournals) {
+  make_two_generations();
+  const auto all = dump_all();
+  ASSERT_EQ(all.size(), 3U);
+  journalled();
+  EXPECT_EQ(load("copy", {1, all[0].chunk}), kOk);
+  const auto end = static_cast<int64_t>(1 + all[1].chunk.size());
+  EXPECT_EQ(load("copy", {end, all[1].chunk}), error(kCopyRotated));
+  EXPECT_EQ(load("copy", all[1]), kOk);
+  const auto commands = journalled();
+  ASSERT_EQ(commands.size(), 2U);
+  EXPECT_EQ(commands[0][2], "1");
+  EXPECT_EQ(commands[1][2], std::to_string(end));
+}
+
+TEST_F(BloomWindows, TheJournalRepeatsALoadAndItsRotation) {
+  make_two_generations();
+  auto all = dump_all();
+  ASSERT_EQ(all.size(), 3U);
+  for (const Dumped& each : all) EXPECT_EQ(load("copy", each), kOk);
+  advance_ms(10'000);
+  run({"BF.ADD", "copy", "c"});
+  run({"BF.ADD", "w", "c"});
+  // A later dump replaces the bits of all generations.
+  all = dump_all();
+  for (size_t i = 1; i < all.size(); ++i) EXPECT_EQ(load("copy", all[i]), kOk);
+  EXPECT_EQ(run({"DEBUG", "DIGEST-VALUE", "copy"}), run({"DEBUG", "DIGEST-VALUE", "w"}));
+  expect_journal_tells_all();
 }
 
 TEST_F(BloomWindows, AReplicaDoesNotGoByItsClock) {
