@@ -206,7 +206,8 @@ Result<std::unique_ptr<ScalableFilter>> unite(UnionInputs inputs, Overfill overf
   };
   parameters.item_count_is_estimated = std::ranges::any_of(inputs, is_estimated);
   std::vector<LayerParts> layers;
-  for (size_t i = 0; i < longest_of(inputs).layer_count(); ++i) {
+  const size_t layer_count = longest_of(inputs).layer_count();
+  for (size_t i = 0; i < layer_count; ++i) {
     auto layer = unite_layer(inputs, i);
     if (!layer) return Error{"ERR Insufficient memory to merge filters"};
     if (layer->is_estimated && overfill == Overfill::kRefused) {
@@ -214,6 +215,10 @@ Result<std::unique_ptr<ScalableFilter>> unite(UnionInputs inputs, Overfill overf
     }
     if (!layout.marks_estimates) {
       layer->parts.item_count = std::min(layer->parts.item_count, layer->parts.capacity);
+    }
+    // unite_layer() counts fewer items if an input with missing chunks counts items without bits.
+    if (layout.fills_older_layers && i + 1 < layer_count) {
+      layer->parts.item_count = layer->parts.capacity;
     }
     parameters.item_count_is_estimated |= layer->is_estimated;
     layers.push_back(std::move(layer->parts));

@@ -63,6 +63,8 @@ struct LayoutRow {
   // True if the layout's stored form can mark an item count as estimated. Such a count may exceed a
   // layer's capacity.
   bool marks_estimates = false;
+  // True if the layout's stored form has no item counts of older layers, because they are full.
+  bool fills_older_layers = false;
 };
 
 // A filter has six bits for the id of its layout.

@@ -45,7 +45,8 @@ struct ValkeyBloomLayout : DoubleHashing<ValkeyBloomProbes> {
                                   .is_foreign = true,
                                   .takes_seed = true,
                                   .takes_tightening = true,
-                                  .own_tightening = 0.5};
+                                  .own_tightening = 0.5,
+                                  .fills_older_layers = true};
   static constexpr LayoutId kId = kRow.id;
 
   static ItemHash hash(std::string_view item, const HashSettings& settings) {

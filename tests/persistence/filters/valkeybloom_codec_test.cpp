@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "core/bloom/filter_union.h"
 #include "tests/support/filter_forms.h"
 
 namespace persistence {
@@ -33,6 +35,22 @@ TEST(ValkeyBloomCodec, OlderLayersOfValkeyBloomAreFull) {
   header[kItemsAt] = 9;
   header[0] = static_cast<char>(header[0] - 1);
   EXPECT_FALSE(decode_chunk_header(header, kMebibyte));
+}
+
+// A header without its chunks is a filter that counts items but has no bits.
+TEST(ValkeyBloomCodec, AUnionWithAHeaderCanBeStored) {
+  const auto parameters = parameters_of(ValkeyBloomLayout::kId, 0.01, 100, 2);
+  const auto longer = make(parameters, "v", 150);
+  const auto shorter = make(parameters, "v", 50);
+  const auto half = decode_chunk_header(encode_chunk_header(*longer), kMebibyte);
+  ASSERT_TRUE(half);
+  using Inputs = std::vector<const ScalableFilter*>;
+  for (const Inputs& inputs : {Inputs{shorter.get(), half->get()}, {half->get(), shorter.get()}}) {
+    const auto united = core::bloom::unite(inputs, core::bloom::Overfill::kRefused);
+    ASSERT_TRUE(united) << united.error().message;
+    EXPECT_EQ((*united)->item_count(), 150U);
+    expect_same_in_every_form(**united);
+  }
 }
 
 }  // namespace
