@@ -160,6 +160,15 @@ void decode_redisbloom(ModuleReader& in, FilterBuilder& builder, unsigned versio
   }
 }
 
+bool has_partial_words(const ScalableFilter& filter) {
+  if (filter.layout() != RedisBloomLayout::kId) return false;
+  for (size_t i = 0; i < filter.layer_count(); ++i) {
+    const LayerClaim layer = claim_of(filter, i);
+    if (layer.bit_count != layer.array_bytes * 8) return true;
+  }
+  return false;
+}
+
 std::optional<Geometry> accept_redisbloom(LayerClaim& claim, FilterParameters& parameters,
                                           std::span<const LayerParts> earlier) {
   if (earlier.empty()) parameters.error_rate = redisbloom_rate(parameters, claim.error_rate);

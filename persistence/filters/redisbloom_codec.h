@@ -33,6 +33,10 @@ bool read_redisbloom_options(uint64_t options, uint64_t growth,
 
 void encode_redisbloom(FilterWriter& out, const core::bloom::ScalableFilter& filter);
 void decode_redisbloom(ModuleReader& in, FilterBuilder& builder, unsigned version);
+// Returns whether the filter has a layer whose number of bits is no multiple of 64, as RedisBloom
+// before 2.2 made them. Current releases of RedisBloom reject such a filter, and with it the whole
+// snapshot.
+bool has_partial_words(const core::bloom::ScalableFilter& filter);
 // Validates the values that the input states about a layer. Returns the layer's geometry, or
 // nullopt if the values are invalid. Derives the filter's error rate from its first layer.
 std::optional<core::bloom::Geometry> accept_redisbloom(

@@ -12,6 +12,7 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/memory/memory_budget.h"
 #include "core/printable.h"
+#include "persistence/filters/redisbloom_codec.h"
 #include "persistence/rdb/rdb_check.h"
 #include "persistence/rdb/rdb_reader.h"
 #include "persistence/rdb/rdb_stream.h"
@@ -39,8 +40,10 @@ const TargetRow& row_of(ExportTarget target) {
 }
 
 std::string kind_of(const core::bloom::ScalableFilter& filter) {
-  return fmt::format("{} filter{}", core::bloom::layout_name(filter.layout()),
-                     filter.parameters().window.is_set() ? " with a window" : "");
+  std::string_view addition;
+  if (filter.parameters().window.is_set()) addition = " with a window";
+  if (has_partial_words(filter)) addition = " from before RedisBloom 2.2";
+  return fmt::format("{} filter{}", core::bloom::layout_name(filter.layout()), addition);
 }
 
 // Returns the module whose layout is the most frequent among the filters without a window. Returns
@@ -64,7 +67,7 @@ class Sieve final : public RdbVisitor {
   Sieve(RdbStream& stream, ExportFigures& figures) : stream_(stream), figures_(figures) {}
 
   core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) override {
-    if (entry->is_filter() && entry->filter().layout() != row_of(figures_.target).layout) {
+    if (entry->is_filter() && !is_loadable(entry->filter())) {
       leave_out(database, *entry);
       return {};
     }
@@ -82,6 +85,10 @@ class Sieve final : public RdbVisitor {
   }
 
  private:
+  // Returns whether the target loads the filter. If it does not, it rejects the whole file.
+  bool is_loadable(const core::bloom::ScalableFilter& filter) const {
+    return filter.layout() == row_of(figures_.target).layout && !has_partial_words(filter);
+  }
   void leave_out(uint64_t database, const Entry& entry) {
     LeftOut& kind = figures_.left_out[kind_of(entry.filter())];
     if (kind.names.size() < kNamesShownMax) {

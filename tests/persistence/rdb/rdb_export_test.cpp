@@ -12,6 +12,8 @@
 #include <random>
 
 #include "core/bloom/layouts.h"
+#include "core/memory/memory_budget.h"
+#include "persistence/filters/filter_chunks.h"
 #include "tests/support/error_matcher.h"
 #include "tests/support/filters.h"
 #include "tests/support/snapshots.h"
@@ -160,6 +162,32 @@ TEST_F(RdbExportTest, ValuesEqualThoseOfTheirOwnServers) {
     }
     EXPECT_GT(compared, 15U);
   }
+}
+
+// RedisBloom 2.8.20 ends at a file that contains such a filter.
+TEST_F(RdbExportTest, FiltersOfOldRedisBloomAreLeftOut) {
+  add_filter(0, "new", filters::RedisBloomLayout::kRow.id);
+  add_filter(0, "old", filters::RedisBloomLayout::kRow.id);
+  auto& entry = *source_.find_any(0, source_.ref("old"));
+  std::string header = encode_chunk_header(entry.filter());
+  constexpr size_t kBitCountAt = 28;
+  const uint64_t bit_count = entry.filter().layer_info(0).geometry.bit_count;
+  ASSERT_EQ(bit_count, 1152U);
+  // The capacity times the bits per item, which RedisBloom before 2.2 did not round up.
+  std::string unrounded;
+  ByteWriter(unrounded).u64(1102);
+  header.replace(kBitCountAt, unrounded.size(), unrounded);
+  auto old = decode_chunk_header(header, core::UnlimitedMemory());
+  ASSERT_TRUE(old) << old.error().message;
+  entry.set_filter(std::move(*old));
+  save();
+  const auto done = export_rdb(disk_, request_);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->target, ExportTarget::kRedisBloom);
+  EXPECT_EQ(done->filter_count, 1U);
+  EXPECT_EQ(done->left_out.at("redisbloom filter from before RedisBloom 2.2").names,
+            std::vector<std::string>{"old"});
+  EXPECT_EQ(exported().size(), 1U);
 }
 
 TEST_F(RdbExportTest, ForeignTypesAreCounted) {
