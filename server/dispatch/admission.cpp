@@ -15,6 +15,11 @@ uint64_t Admission::obtainable_memory_bytes() const {
   return is_judged_ ? memory_.obtainable_bytes() : kNoLimit;
 }
 
+std::string_view Admission::memory_refusal() const {
+  const bool has_limit = is_judged_ && memory_.limit_bytes() != 0;
+  return has_limit ? kOutOfMemory : kMachineOutOfMemory;
+}
+
 uint64_t Admission::arriving_bytes(const Asked& command) {
   constexpr uint64_t kBigBytes = uint64_t{64} << 10;
   const uint64_t received = command.session.client->query_buffer_bytes;

@@ -27,11 +27,15 @@ namespace server {
 
 class MemoryMonitor;
 
-// The error reply to a command that exceeds a limit.
+// The error reply to a command that exceeds maxmemory.
 inline constexpr std::string_view kOutOfMemory =
     "OOM command not allowed when used memory > 'maxmemory'.";
+// The error reply if the machine has too little free memory and maxmemory is not set.
+inline constexpr std::string_view kMachineOutOfMemory =
+    "OOM the machine has too little free memory for this command (maxmemory is not set)";
 // find_error() recognizes a lack of memory by this code when a command is replayed.
 static_assert(protocol::error_code(kOutOfMemory) == protocol::kOutOfMemoryCode);
+static_assert(protocol::error_code(kMachineOutOfMemory) == protocol::kOutOfMemoryCode);
 inline core::Error out_of_memory() {
   return {std::string(kOutOfMemory), core::ErrorCode::kOutOfMemory};
 }
@@ -74,6 +78,11 @@ class Admission {
   // allowed, without a query of the memory budget.
   bool memory_suffices(uint64_t bytes) const {
     return bytes < kAskedBytesMin || memory().fits(bytes);
+  }
+  // Returns the error text for a command whose memory does not suffice or cannot be allocated.
+  std::string_view memory_refusal() const;
+  core::Error out_of_memory() const {
+    return {std::string(memory_refusal()), core::ErrorCode::kOutOfMemory};
   }
   // Returns the server's memory budget, for callers that need more than the check of
   // memory_suffices(). The budget lives as long as the server.

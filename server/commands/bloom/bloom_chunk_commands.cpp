@@ -53,7 +53,8 @@ void scandump(Context& ctx) {
   } else if (*iterator > 0) {
     chunk = persistence::chunk_at(filter, *plain - 1, scratch);
   }
-  if (!ctx.admission().memory_suffices(chunk.size())) return ctx.reply.error(kOutOfMemory);
+  if (!ctx.admission().memory_suffices(chunk.size()))
+    return ctx.reply.error(ctx.admission().memory_refusal());
   const int64_t end = *iterator + static_cast<int64_t>(chunk.size());
   const int64_t next = chunk.empty() ? 0 : end;
   const auto first = kHeaderIterator + static_cast<int64_t>(persistence::iterator_mark(filter));

@@ -52,7 +52,7 @@ core::Result<ManyRequest> parse_many(const Context& ctx) {
   }
   // The answer for a key and an item takes one byte in memory, and at most five bytes in the reply.
   if (!ctx.admission().memory_suffices(6 * answer_count)) {
-    return out_of_memory();
+    return ctx.admission().out_of_memory();
   }
   return request;
 }

@@ -115,7 +115,8 @@ bool LoadBudget::fits(uint64_t bytes) const {
 }
 
 std::string_view LoadBudget::refusal() const {
-  return limit_bytes_ < memory_bytes_ && !memory_was_short_ ? kFilterTooLarge : kOutOfMemory;
+  const bool is_too_large = limit_bytes_ < memory_bytes_ && !memory_was_short_;
+  return is_too_large ? kFilterTooLarge : admission_.memory_refusal();
 }
 
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(

@@ -97,7 +97,7 @@ core::Result<> check_memory(const Context& ctx, const MergeInputs& inputs) {
   if (ctx.may_have_child()) {
     for (const ScalableFilter* source : inputs.sources) needed_bytes += source->size_bytes();
   }
-  if (!ctx.admission().memory_suffices(needed_bytes)) return out_of_memory();
+  if (!ctx.admission().memory_suffices(needed_bytes)) return ctx.admission().out_of_memory();
   return {};
 }
 
@@ -105,7 +105,7 @@ core::Result<> check_memory(const Context& ctx, const MergeInputs& inputs) {
 core::Result<FilterPtr> merge_inputs(const Context& ctx, const MergeInputs& inputs, bool force) {
   if (auto checked = check_memory(ctx, inputs); !checked) return checked.error();
   for (ScalableFilter* source : inputs.sources) {
-    if (!detach_source(ctx, *source)) return out_of_memory();
+    if (!detach_source(ctx, *source)) return ctx.admission().out_of_memory();
   }
   // Commands from a journal or a leader are not checked, because the server that executed them
   // first has checked them.
@@ -143,7 +143,7 @@ void clear(Context& ctx) {
   if (*found == nullptr) return ctx.reply.error(kFilterNotFound);
   // No memory limit is checked, because the new filter takes no more memory than the old one frees.
   FilterPtr empty = create_empty_like(**found);
-  if (empty == nullptr) return ctx.reply.error(kOutOfMemory);
+  if (empty == nullptr) return ctx.reply.error(ctx.admission().memory_refusal());
   const ScalableFilter& emptied = *empty;
   EntryPtr replaced = put_filter(ctx, key, ctx.find(key), std::move(empty));
   commit_cleared(ctx, key, emptied);

@@ -38,7 +38,7 @@ bool rotate_before_add(Context& ctx, const KeyRef& key, ScalableFilter& filter) 
   if (now_ms != core::bloom::kNoTime &&
       !persistence::rotate_by_clock(ctx.environment.journal, {ctx.database(), key.name}, filter,
                                     now_ms, ctx.admission().memory())) {
-    ctx.reply.error(kOutOfMemory);
+    ctx.reply.error(ctx.admission().memory_refusal());
     return false;
   }
   if (filter.window()->newest().ordinal != newest) {

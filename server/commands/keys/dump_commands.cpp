@@ -38,7 +38,8 @@ void dump(Context& ctx) {
   const uint64_t size_bytes = value_bytes(*entry);
   if (!ctx.admission().allows_string(size_bytes)) return ctx.reply.error(kStringTooLong);
   // The payload, the compression buffer and the reply each need as much memory as the value.
-  if (!ctx.admission().memory_suffices(3 * size_bytes)) return ctx.reply.error(kOutOfMemory);
+  if (!ctx.admission().memory_suffices(3 * size_bytes))
+    return ctx.reply.error(ctx.admission().memory_refusal());
   const std::string payload = dump_of(*entry);
   lock.unlock();
   ctx.reply.bulk(payload);

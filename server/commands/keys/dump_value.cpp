@@ -23,7 +23,7 @@ core::Result<> restore_string(const Admission& admission, persistence::StreamRea
   if (!admission.allows_string(text.size())) {
     return core::Error{std::string(kStringTooLong)};
   }
-  if (!admission.memory_suffices(text.size())) return out_of_memory();
+  if (!admission.memory_suffices(text.size())) return admission.out_of_memory();
   switch (persistence::read_string_value(text, entry)) {
     case persistence::StringOutcome::kRead:
       return {};
@@ -32,7 +32,7 @@ core::Result<> restore_string(const Admission& admission, persistence::StreamRea
     case persistence::StringOutcome::kNoMemory:
       break;
   }
-  return out_of_memory();
+  return admission.out_of_memory();
 }
 
 core::Result<> restore_filter(const Admission& admission, persistence::StreamReader& reader,

@@ -154,7 +154,7 @@ void copy(Context& ctx) {
       ctx.keyspace().find_for_write(options->database, to, ctx.expiry_now_ms) != nullptr;
   if (taken && !options->replace) return ctx.reply.integer(0);
   EntryPtr made = copy_of(ctx, *source, to.name);
-  if (made == nullptr) return ctx.reply.error(kOutOfMemory);
+  if (made == nullptr) return ctx.reply.error(ctx.admission().memory_refusal());
   if (made->is_filter()) announce_copy(ctx, made->filter());
   EntryPtr replaced = ctx.keyspace().put(options->database, to, std::move(made));
   ctx.notify(KeyEvent::kNew, options->database, to);

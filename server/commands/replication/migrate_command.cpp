@@ -179,7 +179,7 @@ class AwaitedMigration final : public AwaitedReply {
     const Admission admission(services_.config, services_.memory, CommandOrigin::kClient);
     // The payload and the buffer that compresses it may each need as much memory as the value.
     if (!admission.memory_suffices(2 * entry->memory_bytes())) {
-      return out_of_memory();
+      return admission.out_of_memory();
     }
     if (entry->has_expiry()) dumped.ttl_ms = std::max<int64_t>(1, entry->expires_at_ms() - now_ms);
     dumped.payload = dump_of(*entry);

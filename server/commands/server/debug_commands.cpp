@@ -202,14 +202,16 @@ void debug_populate(Context& ctx) {
   const auto keys = static_cast<uint64_t>(*count);
   const uint64_t bytes_per_key = kEntryBytes + prefix.size() + size_bytes;
   const uint64_t bytes = keys > kMost / bytes_per_key ? kMost : keys * bytes_per_key;
-  if (!ctx.admission().memory_suffices(bytes)) return ctx.reply.error(kOutOfMemory);
+  if (!ctx.admission().memory_suffices(bytes))
+    return ctx.reply.error(ctx.admission().memory_refusal());
   for (uint64_t i = 0; i < keys; ++i) {
     const std::string name = fmt::format("{}:{}", prefix, i);
     const KeyRef key = ctx.keyspace().ref(name);
     const auto lock = ctx.lock(key);
     if (ctx.find(key) != nullptr) continue;
     const std::string value = populated_value(i, size_bytes);
-    if (!ctx.insert(key).set_string(value)) return ctx.reply.error(kOutOfMemory);
+    if (!ctx.insert(key).set_string(value))
+      return ctx.reply.error(ctx.admission().memory_refusal());
     // Unlike in Redis, replicas also receive the keys that DEBUG POPULATE creates.
     ctx.commit(key, KeyEvent::kSet, {"SET", name, value});
   }

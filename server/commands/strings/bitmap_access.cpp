@@ -9,7 +9,7 @@ using core::keyspace::ByteBuffer;
 std::optional<ByteBuffer> zeroed_buffer(Context& ctx, uint64_t size_bytes) {
   ByteBuffer buffer;
   if (!ctx.admission().memory_suffices(size_bytes) || !buffer.resize_zeroed(size_bytes)) {
-    ctx.reply.error(kOutOfMemory);
+    ctx.reply.error(ctx.admission().memory_refusal());
     return std::nullopt;
   }
   return buffer;
@@ -30,7 +30,7 @@ std::optional<WritableBits> writable_bits(Context& ctx, const KeyRef& key, uint6
   if (size_bytes <= buffer.size()) return WritableBits{as_bytes(buffer), false};
   const uint64_t growth_bytes = ByteBuffer::growth_bytes(buffer.size(), size_bytes);
   if (!ctx.admission().memory_suffices(growth_bytes) || !buffer.resize_zeroed(size_bytes)) {
-    ctx.reply.error(kOutOfMemory);
+    ctx.reply.error(ctx.admission().memory_refusal());
     return std::nullopt;
   }
   return WritableBits{as_bytes(buffer), true};

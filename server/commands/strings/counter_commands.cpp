@@ -87,7 +87,7 @@ void incrbyfloat(Context& ctx) {
   if (!entry.set_plain_string(text)) {
     if (*found == nullptr)
       ctx.environment.reclaimer.drop(ctx.keyspace().erase(ctx.database(), key));
-    return ctx.reply.error(kOutOfMemory);
+    return ctx.reply.error(ctx.admission().memory_refusal());
   }
   // The sum is journalled, because another processor may round differently.
   ctx.commit(key, KeyEvent::kIncrByFloat, {"SET", key.name, text, "KEEPTTL"});

@@ -68,12 +68,12 @@ void set_pairs(Context& ctx, bool only_if_missing) {
     return ctx.reply.error(protocol::wrong_arity(ctx.command->full_name));
   }
   auto values = prepare_values(ctx, ctx.args.subspan(1));
-  if (!values) return ctx.reply.error(kOutOfMemory);
+  if (!values) return ctx.reply.error(ctx.admission().memory_refusal());
   const auto lock = ctx.lock_keys();
   for (size_t i = 1; only_if_missing && i < ctx.args.size(); i += 2) {
     if (ctx.find(ctx.key(i)) != nullptr) return ctx.reply.integer(0);
   }
-  if (!store_pairs(ctx, *values)) return ctx.reply.error(kOutOfMemory);
+  if (!store_pairs(ctx, *values)) return ctx.reply.error(ctx.admission().memory_refusal());
   only_if_missing ? ctx.reply.integer(1) : ctx.reply.ok();
 }
 
@@ -137,14 +137,15 @@ void msetex(Context& ctx) {
   const auto request = parse_msetex(ctx);
   if (!request) return ctx.reply.error(request.error().message);
   auto values = prepare_values(ctx, request->pairs);
-  if (!values) return ctx.reply.error(kOutOfMemory);
+  if (!values) return ctx.reply.error(ctx.admission().memory_refusal());
   const auto lock = ctx.lock_keys();
   for (size_t i = 0; i < request->pairs.size(); i += 2) {
     if (!request->if_missing && !request->if_exists) break;
     const bool exists = ctx.find(ctx.keyspace().ref(request->pairs[i])) != nullptr;
     if (exists != request->if_exists) return ctx.reply.integer(0);
   }
-  if (!store_expiring(ctx, *request, *values)) return ctx.reply.error(kOutOfMemory);
+  if (!store_expiring(ctx, *request, *values))
+    return ctx.reply.error(ctx.admission().memory_refusal());
   ctx.reply.integer(1);
 }
 

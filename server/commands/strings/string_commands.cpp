@@ -65,7 +65,8 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
   // `value` may own the bytes of `text`. It is declared before the lock, so that `text` stays
   // readable until the lock is released, even if the value is not stored.
   NewValue value(text);
-  if (!value.take_or_prepare(ctx)) return ctx.reply.error(kOutOfMemory), std::nullopt;
+  if (!value.take_or_prepare(ctx))
+    return ctx.reply.error(ctx.admission().memory_refusal()), std::nullopt;
 
   const auto lock = ctx.lock(key);
   const auto found = find_to_set(ctx, key, options);
@@ -79,7 +80,7 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
   Entry* const entry = value.store(ctx, key, old);
   if (entry == nullptr) {
     ctx.reply.buffer().truncate(mark);
-    return ctx.reply.error(kOutOfMemory), std::nullopt;
+    return ctx.reply.error(ctx.admission().memory_refusal()), std::nullopt;
   }
   if (options.ttl.kind != Ttl::kKeep && entry->expires_at_ms() != expires_at_ms) {
     // An expiry in the past is stored like any other. The next lookup deletes the key.

@@ -27,7 +27,7 @@ bool is_allowed_size(const Context& ctx, uint64_t size, uint64_t added) {
 void append_to_nothing(Context& ctx, const KeyRef& key, std::string_view text) {
   NewValue value(text);
   const bool is_stored = value.prepare(ctx) && value.store(ctx, key, nullptr) != nullptr;
-  if (!is_stored) return ctx.reply.error(kOutOfMemory);
+  if (!is_stored) return ctx.reply.error(ctx.admission().memory_refusal());
   ctx.commit(key, KeyEvent::kAppend);
   ctx.reply.integer(static_cast<int64_t>(text.size()));
 }
@@ -44,9 +44,10 @@ void append(Context& ctx) {
   if (!is_allowed_size(ctx, entry->string_size(), text.size())) {
     return ctx.reply.error(kStringTooLong);
   }
-  if (!ctx.admission().memory_suffices(text.size())) return ctx.reply.error(kOutOfMemory);
+  if (!ctx.admission().memory_suffices(text.size()))
+    return ctx.reply.error(ctx.admission().memory_refusal());
   ByteBuffer& bytes = entry->make_raw();
-  if (!bytes.append(text)) return ctx.reply.error(kOutOfMemory);
+  if (!bytes.append(text)) return ctx.reply.error(ctx.admission().memory_refusal());
   ctx.commit(key, KeyEvent::kAppend);
   ctx.reply.integer(static_cast<int64_t>(bytes.size()));
 }
@@ -119,7 +120,7 @@ void setrange(Context& ctx) {
   const auto begin = static_cast<size_t>(*offset);
   if (!is_allowed_size(ctx, begin, text.size())) return ctx.reply.error(kStringTooLong);
   ByteBuffer* const bytes = grown_bytes(ctx, key, *entry, begin + text.size());
-  if (bytes == nullptr) return ctx.reply.error(kOutOfMemory);
+  if (bytes == nullptr) return ctx.reply.error(ctx.admission().memory_refusal());
   std::memcpy(bytes->data() + begin, text.data(), text.size());
   ctx.commit(key, KeyEvent::kSetRange);
   ctx.reply.integer(static_cast<int64_t>(bytes->size()));

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/bloom/redisbloom_layout.h"
+#include "persistence/bytes/byte_codec.h"
 #include "server/base/config/config.h"
 #include "server/base/process/memory_monitor.h"
 #include "server/dispatch/command_replayer.h"
@@ -98,6 +100,36 @@ TEST_F(AdmissionOfClientsTest, ClientsAreJudged) {
   EXPECT_TRUE(run({"COPY", "text", "copy"}).starts_with("-OOM"));
   EXPECT_TRUE(run({"SETBIT", "bits", "8388607", "1"}).starts_with("-OOM"));
   EXPECT_TRUE(run({"BF.RESERVE", "filter", "0.01", "2000000"}).starts_with("-"));
+}
+
+// Returns the first chunk of a filter of 9 TiB.
+std::string huge_chunk_header() {
+  using core::bloom::RedisBloomLayout;
+  constexpr uint64_t kCapacity = uint64_t{1} << 43;
+  constexpr double kErrorRate = 0.01;
+  const core::bloom::Geometry geometry = *RedisBloomLayout::size(kCapacity, kErrorRate);
+  std::string header;
+  persistence::ByteWriter out(header);
+  out.u64(0);
+  for (const uint32_t number : {1, 5, 2}) out.u32(number);  // layers, options, growth
+  for (const uint64_t number : {geometry.bit_count / 8, geometry.bit_count, uint64_t{0}}) {
+    out.u64(number);
+  }
+  out.f64(kErrorRate);
+  out.f64(RedisBloomLayout::bits_per_item(kErrorRate));
+  out.u32(geometry.hash_count);
+  out.u64(kCapacity);
+  out.u8(0);
+  return header;
+}
+
+// Only a server with maxmemory may name it in an error.
+TEST_F(AdmissionOfClientsTest, ErrorsNameTheMemoryThatIsShort) {
+  const std::vector<std::string> load{"BF.LOADCHUNK", "f", "1", huge_chunk_header()};
+  EXPECT_EQ(run(load), error(kMachineOutOfMemory));
+  memory_.set_limit(memory_.refresh() + kBigBytes);
+  EXPECT_EQ(run(load), error(kOutOfMemory));
+  EXPECT_EQ(run({"EXISTS", "f"}), integer(0));
 }
 
 TEST_F(AdmissionOfClientsTest, AQueueIsMemory) {
