@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "server/commands/keys/dump_value.h"
 
+#include <fmt/format.h>
+
+#include <string>
 #include <utility>
 
 #include "persistence/filters/filter_codec.h"
 #include "persistence/rdb/dump_payload.h"
+#include "persistence/rdb/foreign_values.h"
 #include "persistence/rdb/string_value.h"
 #include "server/commands/bloom/bloom_memory.h"
 #include "server/dispatch/admission.h"
@@ -15,6 +19,22 @@ namespace {
 using core::keyspace::Entry;
 using core::keyspace::EntryPtr;
 using persistence::Packing;
+
+// Returns the kind of a payload's value if this server does not support it, otherwise an empty
+// text. In Valkey the types have the same names as in Redis.
+std::string unsupported_kind(std::string_view body) {
+  persistence::StreamReader reader(body);
+  const uint8_t type = reader.u8();
+  if (!reader.ok()) return {};
+  constexpr auto kDialect = persistence::RdbDialect::kRedis;
+  if (persistence::can_skip_foreign(type, kDialect)) {
+    return "type " + persistence::foreign_type_name(type, kDialect);
+  }
+  if (type != persistence::kModuleType) return {};
+  const uint64_t id = reader.length();
+  if (!reader.ok() || persistence::is_filter_module(id)) return {};
+  return "module " + persistence::module_name(id);
+}
 
 core::Result<> restore_string(const Admission& admission, persistence::StreamReader& reader,
                               Entry& entry) {
@@ -72,6 +92,9 @@ core::Result<EntryPtr> restored_entry(const Admission& admission, std::string_vi
   persistence::StreamReader reader(*body);
   const bool has_type = !body->empty();
   const uint8_t type = reader.u8();
+  if (const std::string kind = unsupported_kind(*body); !kind.empty()) {
+    return core::Error{fmt::format("{}: values of {} are not supported here", kBadFormat, kind)};
+  }
   EntryPtr entry = Entry::create(name);
   core::Result<> restored = core::Error{std::string(kBadFormat)};
   if (has_type && type == persistence::kStringType)

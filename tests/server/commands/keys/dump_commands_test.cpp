@@ -155,11 +155,11 @@ TEST_F(DumpCommands, RestoreChecksInTheOrderOfRedis) {
       {{"RESTORE", "k", "0", flipped}, wrong},
       {{"RESTORE", "k", "0", sealed("")}, bad},
       {{"RESTORE", "k", "0", sealed(std::string("\0", 1))}, bad},
-      {{"RESTORE", "k", "0", sealed(std::string("\1\1\1x", 4))}, bad},
+      {{"RESTORE", "k", "0", sealed(std::string("\1\1\1x", 4))}, is_error("ERR", "list")},
       {{"RESTORE", "k", "0",
         sealed("\x07\x81"
                "12345678")},
-       bad},
+       is_error("ERR", "module")},
       {{"RESTORE", "k", "0", sealed(std::string("\0\xC3\x04\x08\xE0\x00\x20\x00", 8))}, bad},
   };
   for (const Case& c : cases) {

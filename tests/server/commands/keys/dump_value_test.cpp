@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "server/commands/keys/dump_value.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/bloom/scalable_filter.h"
+#include "persistence/bytes/module_value.h"
 #include "persistence/rdb/dump_payload.h"
 #include "server/base/process/memory_monitor.h"
 #include "server/dispatch/admission.h"
@@ -70,8 +72,23 @@ TEST_F(DumpValueTest, DamageIsRefused) {
   EXPECT_EQ(refusal(flipped), kWrongFooter);
   EXPECT_EQ(refusal(""), kWrongFooter);
   EXPECT_EQ(refusal(sealed("")), kBadFormat);
-  EXPECT_EQ(refusal(sealed(std::string(1, '\x03'))), kBadFormat);
+  EXPECT_EQ(refusal(sealed(std::string(1, '\xc8'))), kBadFormat);
+  EXPECT_EQ(refusal(sealed(std::string(1, '\x07'))), kBadFormat);
   EXPECT_EQ(refusal(sealed(std::string("\0\x05he", 4))), kBadFormat);
+}
+
+// Clients match the first words, which are the same for damage.
+TEST_F(DumpValueTest, OtherTypesAreNamed) {
+  const auto named = [](std::string_view kind) {
+    return fmt::format("{}: values of {} are not supported here", kBadFormat, kind);
+  };
+  EXPECT_EQ(refusal(sealed(std::string("\x01\x01\x01x", 4))), named("type list"));
+  EXPECT_EQ(refusal(sealed(std::string("\x0b\x00", 2))), named("type set"));
+  EXPECT_EQ(refusal(sealed(std::string("\x16\x00", 2))), named("type hash"));
+  std::string cuckoo(1, '\x07');
+  persistence::ByteWriter writer(cuckoo);
+  writer.length(persistence::module_id("MBbloomCF", 4));
+  EXPECT_EQ(refusal(sealed(cuckoo)), named("module MBbloomCF"));
 }
 
 TEST_F(DumpValueTest, TheLimitsAreForClients) {
