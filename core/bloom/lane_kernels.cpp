@@ -108,6 +108,9 @@ class PortableLanes : public LaneLine {
       const LaneWalk walk(hash, shape);                                                          \
       return Line(shape).set(words + walk.word_index(), walk.positions());                       \
     }                                                                                            \
+    target static bool check_any(std::span<const ArrayView> arrays, ItemHash hash) {             \
+      return check_in_any<Line>(arrays, hash);                                                   \
+    }                                                                                            \
     target static void check_group(std::span<const ArrayView> arrays,                            \
                                    std::span<const ItemHash> hashes, std::span<bool> found) {    \
       check_items<Line>(arrays, hashes, found);                                                  \
@@ -116,7 +119,7 @@ class PortableLanes : public LaneLine {
                                       std::span<const ItemHash> hashes, std::span<bool> found) { \
       return mark_items(words, geometry, Line(geometry), is_fetched(geometry), hashes, found);   \
     }                                                                                            \
-    static constexpr LineKernels kAll{check, mark, check_group, mark_group};                     \
+    static constexpr LineKernels kAll{check, mark, check_any, check_group, mark_group};          \
                                                                                                  \
    private:                                                                                      \
     [[gnu::noinline]] target static bool check_lines_of(const uint64_t* words, LineShape shape,  \
@@ -348,6 +351,10 @@ const LineKernels& lane_kernels() {
 
 bool check_lane_item(const uint64_t* words, LineShape shape, ItemHash hash) {
   return with_best_kernels([&]<class Kernels>() { return Kernels::check(words, shape, hash); });
+}
+
+bool check_lane_item_in_any(std::span<const ArrayView> arrays, ItemHash hash) {
+  return with_best_kernels([&]<class Kernels>() { return Kernels::check_any(arrays, hash); });
 }
 
 bool mark_lane_item(uint64_t* words, LineShape shape, ItemHash hash) {

@@ -62,6 +62,15 @@ class Layer {
   void prefetch(ItemHash hash) const {
     Layout::prefetch(bits_.words(), geometry(), hash);
   }
+  // Prefetches what a lookup touches if this layer probably does not contain the item.
+  template <class Layout>
+  void prefetch_for_absent(ItemHash hash) const {
+    if constexpr (requires { Layout::prefetch_first(bits_.words(), geometry(), hash); }) {
+      Layout::prefetch_first(bits_.words(), geometry(), hash);
+    } else {
+      prefetch<Layout>(hash);
+    }
+  }
   template <class Layout>
   bool check(ItemHash hash) const {
     return Layout::check(bits_.words(), geometry(), hash);
@@ -170,10 +179,41 @@ class Layer {
   uint16_t filter_expansion_ = 0;
 };
 
+// The views of several layers' arrays, the newest first. The newest layer holds the most items, so
+// it is the most likely to end a search.
+class LayerViews {
+ public:
+  // REQUIRES: at most kGroupArrays layers.
+  explicit LayerViews(std::span<const Layer> layers) : count_(layers.size()) {
+    for (size_t i = 0; i < count_; ++i) views_[i] = layers[count_ - 1 - i].view();
+  }
+  operator std::span<const ArrayView>() const { return {views_.data(), count_}; }
+
+ private:
+  size_t count_;
+  std::array<ArrayView, kGroupArrays> views_;
+};
+
+// Calls visit(views) for groups of the layers, from the newest to the oldest, until it returns
+// true. Returns the last result.
+template <class Visitor>
+bool visit_views(std::span<const Layer> layers, Visitor&& visit) {
+  for (size_t left = layers.size(); left > 0;) {
+    const size_t count = std::min(left, kGroupArrays);
+    left -= count;
+    if (visit(LayerViews(layers.subspan(left, count)))) return true;
+  }
+  return false;
+}
+
 // True if some layer contains the item.
 template <class Layout>
 bool check_layers(std::span<const Layer> layers, ItemHash hash) {
   if (layers.size() == 1) return layers.front().check<Layout>(hash);
+  if constexpr (requires(std::span<const ArrayView> arrays) { Layout::check_any(arrays, hash); }) {
+    return visit_views(layers,
+                       [&](const LayerViews& views) { return Layout::check_any(views, hash); });
+  }
   // Big layers are probably not in the cache. Their lines are prefetched before the first check, so
   // that the cache misses overlap.
   for (const Layer& layer : layers) {
@@ -191,13 +231,10 @@ bool check_layers(std::span<const Layer> layers, ItemHash hash) {
 template <class Layout>
 void check_layers_group(std::span<const Layer> layers, std::span<const ItemHash> hashes,
                         std::span<bool> found) {
-  while (!layers.empty()) {
-    std::array<ArrayView, kGroupArrays> arrays;
-    const size_t count = std::min(layers.size(), arrays.size());
-    for (size_t i = 0; i < count; ++i) arrays[i] = layers[layers.size() - 1 - i].view();
-    Layout::check_group(std::span<const ArrayView>(arrays).first(count), hashes, found);
-    layers = layers.first(layers.size() - count);
-  }
+  visit_views(layers, [&](const LayerViews& views) {
+    Layout::check_group(views, hashes, found);
+    return false;
+  });
 }
 
 }  // namespace core::bloom

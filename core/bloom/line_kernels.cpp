@@ -58,6 +58,10 @@ bool check_portably(const uint64_t* words, LineShape shape, ItemHash hash) {
   return check_item(words, shape, PortableLine(shape), hash);
 }
 
+bool check_any_portably(std::span<const ArrayView> arrays, ItemHash hash) {
+  return check_in_any<PortableLine>(arrays, hash);
+}
+
 bool mark_portably(uint64_t* words, LineShape shape, ItemHash hash) {
   return mark_item(words, shape, PortableLine(shape), hash);
 }
@@ -76,8 +80,8 @@ uint64_t mark_group_portably(uint64_t* words, const Geometry& geometry,
 }  // namespace
 
 const LineKernels& portable_line_kernels() {
-  static constexpr LineKernels kKernels{check_portably, mark_portably, check_group_portably,
-                                        mark_group_portably};
+  static constexpr LineKernels kKernels{check_portably, mark_portably, check_any_portably,
+                                        check_group_portably, mark_group_portably};
   return kKernels;
 }
 
@@ -221,6 +225,10 @@ BLOOMERY_AVX2 bool check_with_avx2(const uint64_t* words, LineShape shape, ItemH
   return check_item(words, shape, Avx2Line(shape), hash);
 }
 
+BLOOMERY_AVX2 bool check_any_with_avx2(std::span<const ArrayView> arrays, ItemHash hash) {
+  return check_in_any<Avx2Line>(arrays, hash);
+}
+
 BLOOMERY_AVX2 bool mark_with_avx2(uint64_t* words, LineShape shape, ItemHash hash) {
   return mark_item(words, shape, Avx2Line(shape), hash);
 }
@@ -250,8 +258,8 @@ uint64_t mark_any_group_with_avx2(uint64_t* words, const Geometry& geometry,
 }  // namespace
 
 const LineKernels* avx2_line_kernels() {
-  static constexpr LineKernels kKernels{check_with_avx2, mark_with_avx2, check_group_with_avx2,
-                                        mark_any_group_with_avx2};
+  static constexpr LineKernels kKernels{check_with_avx2, mark_with_avx2, check_any_with_avx2,
+                                        check_group_with_avx2, mark_any_group_with_avx2};
   return __builtin_cpu_supports("avx2") ? &kKernels : nullptr;
 }
 
@@ -267,6 +275,10 @@ const LineKernels& line_kernels() {
 
 bool check_line_item(const uint64_t* words, LineShape shape, ItemHash hash) {
   return has_avx2 ? check_with_avx2(words, shape, hash) : check_portably(words, shape, hash);
+}
+
+bool check_line_item_in_any(std::span<const ArrayView> arrays, ItemHash hash) {
+  return has_avx2 ? check_any_with_avx2(arrays, hash) : check_any_portably(arrays, hash);
 }
 
 bool mark_line_item(uint64_t* words, LineShape shape, ItemHash hash) {
@@ -285,6 +297,10 @@ const LineKernels& line_kernels() {
 
 bool check_line_item(const uint64_t* words, LineShape shape, ItemHash hash) {
   return check_portably(words, shape, hash);
+}
+
+bool check_line_item_in_any(std::span<const ArrayView> arrays, ItemHash hash) {
+  return check_any_portably(arrays, hash);
 }
 
 bool mark_line_item(uint64_t* words, LineShape shape, ItemHash hash) {

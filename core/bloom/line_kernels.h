@@ -10,6 +10,7 @@
 // Source: docs/bloom_math.md, "The native layout, version 1" and "Measured".
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -41,17 +42,27 @@ struct LineShape {
   LineShape(const Geometry& geometry)  // implicit, so that callers may pass a Geometry
       : line_count(geometry.bit_count / kLineBits),
         lines_per_lookup(geometry.lines_per_lookup),
-        // If a lookup reads one line, no division is needed. A division would cost more than all
-        // other arithmetic of a lookup.
-        bits_per_line(geometry.lines_per_lookup == 1
-                          ? geometry.hash_count
-                          : geometry.hash_count / uint32_t{geometry.lines_per_lookup}) {}
+        // hash_count is a multiple of the number of lines, so that the product is exact. A division
+        // would cost more than all other arithmetic of a lookup.
+        bits_per_line(geometry.hash_count * kReciprocals[geometry.lines_per_lookup] >> 16) {}
+
+ private:
+  // 2^16 / n, rounded up.
+  static constexpr auto kReciprocals = [] {
+    std::array<uint32_t, kMaxLinesPerLookup + 1> reciprocals{};
+    for (uint32_t n = 1; n < reciprocals.size(); ++n) reciprocals[n] = ((1U << 16) + n - 1) / n;
+    return reciprocals;
+  }();
 };
 
 struct LineKernels {
   bool (*check)(const uint64_t* words, LineShape shape, ItemHash hash);
   // Sets the item's bits. Returns true if at least one of them was clear before.
   bool (*mark)(uint64_t* words, LineShape shape, ItemHash hash);
+  // Returns whether some array contains the item. The other lines of an array are read only if all
+  // bits in its first line are set. So this is faster than check() if most arrays lack the item.
+  // REQUIRES: at most kGroupArrays arrays.
+  bool (*check_any)(std::span<const ArrayView> arrays, ItemHash hash);
   // Sets found[i] for each item that some array contains. Items with found[i] already set are
   // skipped. The arrays are visited roughly in order.
   // REQUIRES: at most kGroupArrays arrays and kGroupItems hashes; `found` is as long as `hashes`.
@@ -70,9 +81,10 @@ const LineKernels* avx2_line_kernels();
 // Returns the fastest kernels that the processor supports.
 const LineKernels& line_kernels();
 
-// These functions do the same as `check` and `mark` of line_kernels(). A call through a function
-// pointer, with the geometry in memory, would take longer than checking the item's bits.
+// These functions do the same as the members of line_kernels() for single items. A call through a
+// function pointer, with the geometry in memory, would take longer than checking the item's bits.
 bool check_line_item(const uint64_t* words, LineShape shape, ItemHash hash);
+bool check_line_item_in_any(std::span<const ArrayView> arrays, ItemHash hash);
 bool mark_line_item(uint64_t* words, LineShape shape, ItemHash hash);
 
 }  // namespace core::bloom

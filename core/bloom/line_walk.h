@@ -90,6 +90,33 @@ template <class Line>
   return has_all;
 }
 
+// Looks the item up in several arrays. Its pattern in the first line is the same for all of them.
+// All first lines are checked without a branch, because a mispredicted branch costs more than a
+// check. Few arrays have a first line that matches, and only their other lines are read.
+template <class Line>
+[[gnu::always_inline]] inline bool check_in_any(std::span<const ArrayView> arrays, ItemHash hash) {
+  assert(arrays.size() <= kGroupArrays);
+  for (const ArrayView& array : arrays) {
+    if (!is_fetched(array.geometry)) continue;
+    core::prefetch(array.words + line_word_index(hash.first, array.geometry.bit_count / kLineBits));
+  }
+  const typename Line::Pattern pattern(typename Line::Walk(hash, {}).positions());
+  uint32_t passes = 0;  // one bit per array; bit 0 represents the last array
+  for (const ArrayView& array : arrays) {
+    const LineShape shape(array.geometry);
+    const uint64_t* const line = array.words + line_word_index(hash.first, shape.line_count);
+    passes = 2 * passes + Line(shape).all_set(line, pattern);
+  }
+  for (; passes != 0; passes &= passes - 1) {
+    const ArrayView& array = arrays[arrays.size() - 1 - size_t(std::countr_zero(passes))];
+    const LineShape shape(array.geometry);
+    typename Line::Walk walk(hash, shape);
+    walk.advance();
+    if (check_lines(array.words, walk, shape.lines_per_lookup - 1, Line(shape))) return true;
+  }
+  return false;
+}
+
 // Sets the bits of an item. Returns true if at least one of them was clear before.
 template <class Line>
 [[gnu::always_inline]] inline bool mark_item(uint64_t* words, LineShape shape, const Line& line,

@@ -86,8 +86,15 @@ struct NativeLayout {
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
     prefetch_lines(words, LineWalk(hash, geometry), geometry.lines_per_lookup);
   }
+  // Prefetches only the first line, where the lookup of most absent items ends.
+  static void prefetch_first(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
+    prefetch_lines(words, LineWalk(hash, geometry), 1);
+  }
   static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
     return check_line_item(words, geometry, hash);
+  }
+  static bool check_any(std::span<const ArrayView> arrays, ItemHash hash) {
+    return check_line_item_in_any(arrays, hash);
   }
   static void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                           std::span<bool> found) {

@@ -447,10 +447,14 @@ bool ScalableFilter::may_contain(ItemHash hash, int64_t now_ms) const {
 
 void ScalableFilter::prefetch(std::span<const ItemHash> hashes, uint64_t bytes_min) const {
   with_layout(layout(), [&]<class Layout>() {
-    for (const Layer& layer : layers()) {
+    const std::span<const Layer> all = layers();
+    for (const Layer& layer : all) {
       if (layer.bits().size_bytes() < bytes_min) continue;
-      const ArrayView array = layer.view();
-      for (const ItemHash& hash : hashes) Layout::prefetch(array.words, array.geometry, hash);
+      if (&layer == &all.back()) {
+        for (const ItemHash& hash : hashes) layer.prefetch<Layout>(hash);
+      } else {
+        for (const ItemHash& hash : hashes) layer.prefetch_for_absent<Layout>(hash);
+      }
     }
   });
 }

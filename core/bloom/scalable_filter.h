@@ -94,8 +94,8 @@ class ScalableFilter {
   // kNoTime, which replicas pass, searches all generations that no rotation has removed yet.
   bool may_contain(std::string_view item, int64_t now_ms = kNoTime) const;
   bool may_contain(ItemHash hash, int64_t now_ms = kNoTime) const;
-  // Prefetches the cache lines that a lookup or add of these items touches in arrays of at least
-  // `bytes_min` bytes. Pass 0 for a filter that is unlikely to be in the cache at all.
+  // Prefetches the cache lines that a lookup or add of these items usually touches in arrays of at
+  // least `bytes_min` bytes. Pass 0 for a filter that is unlikely to be in the cache at all.
   void prefetch(std::span<const ItemHash> hashes, uint64_t bytes_min = kCachedBytes) const;
 
   // Adds an item that is known to be new: a lookup has just found that it is absent, or the journal

@@ -121,6 +121,7 @@ TEST(LaneKernelsTest, ItemsAreFoundInAnyArray) {
           return portable_lane_kernels().check(view.words, view.geometry, hashes[i]);
         });
         ASSERT_EQ(found[i], is_there);
+        ASSERT_EQ(kernels->check_any(used, hashes[i]), is_there);
       }
     }
   }

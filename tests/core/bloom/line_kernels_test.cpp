@@ -119,6 +119,7 @@ TEST(LineKernelsTest, ItemsAreFoundInAnyArray) {
           return portable_line_kernels().check(view.words, view.geometry, hashes[i]);
         });
         ASSERT_EQ(found[i], is_there);
+        ASSERT_EQ(kernels->check_any(used, hashes[i]), is_there);
       }
     }
   }
