@@ -10,13 +10,12 @@
 #include <filesystem>
 #include <system_error>
 
+#include "persistence/files/lock_file.h"
 #include "persistence/files/open_file.h"
 #include "server/base/log/log.h"
 
 namespace server {
 namespace {
-
-constexpr const char* kFileName = ".bloomery.lock";
 
 std::string shown(const std::string& directory) {
   std::error_code ignored;
@@ -40,7 +39,7 @@ bool try_lock_for(std::chrono::milliseconds patience, int descriptor) {
 
 core::Result<core::Descriptor> lock_in(const std::string& directory,
                                        std::chrono::milliseconds patience) {
-  auto file = persistence::open_file(fmt::format("{}/{}", directory, kFileName),
+  auto file = persistence::open_file(fmt::format("{}/{}", directory, persistence::kLockFileName),
                                      O_RDWR | O_CREAT | O_NOFOLLOW);
   if (!file) {
     return core::Error{fmt::format("Can't lock the data directory '{}': {}", shown(directory),

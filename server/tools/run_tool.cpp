@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "server/tools/run_tool.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <vector>
 
 #include "persistence/aof/aof_check.h"
+#include "persistence/files/lock_file.h"
+#include "persistence/files/open_file.h"
 #include "persistence/files/posix_io.h"
 #include "persistence/rdb/rdb_check.h"
 #include "server/base/process/build_info.h"
@@ -28,8 +36,45 @@ int show_version(bool as_json) {
   return finish(text(kCompatibleRedisVersion, build_info()) + '\n');
 }
 
+// Returns the data directories to which a log with a file at `path` may belong: the parents of the
+// log's directory. There are two if a link leads to the file or to its directory.
+std::set<std::filesystem::path> data_directories(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::set<fs::path> directories;
+  for (const fs::path& file :
+       {fs::absolute(path, error).lexically_normal(), fs::canonical(path, error)}) {
+    const fs::path directory = fs::canonical(file.parent_path().parent_path(), error);
+    if (!error) directories.insert(directory);
+  }
+  return directories;
+}
+
+// Locks the data directories of a log until the returned descriptors are closed. Skips directories
+// without a lock file, because no server has used them. Errors: a server uses a directory.
+core::Result<std::vector<core::Descriptor>> lock_log(const std::string& path) {
+  std::vector<core::Descriptor> locks;
+  for (const std::filesystem::path& directory : data_directories(path)) {
+    const std::filesystem::path lock = directory / persistence::kLockFileName;
+    std::error_code error;
+    if (!std::filesystem::exists(lock, error) && !error) continue;
+    auto file = persistence::open_file(lock.string(), O_RDWR | O_NOFOLLOW);
+    if (!file) return file.error();
+    if (::flock(file->get(), LOCK_EX | LOCK_NB) != 0) {
+      return core::Error{
+          fmt::format("A server uses the directory '{}': end it first, then run this again",
+                      persistence::printable_path(directory.string()))};
+    }
+    locks.push_back(std::move(*file));
+  }
+  return {boost::system::in_place_value, std::move(locks)};
+}
+
 int check_log(std::span<const std::string> arguments) {
   const LogCheck check = parse_log_check(arguments);
+  core::Result<std::vector<core::Descriptor>> locks = std::vector<core::Descriptor>();
+  if (check.cuts_torn_end || check.keeps_until_s) locks = lock_log(check.path);
+  if (!locks) return finish(fmt::format("{}\n", core::without_code(locks.error().message)), false);
   const auto report = persistence::check_aof(persistence::posix_file_system(), check.path,
                                              {check.cuts_torn_end, check.keeps_until_s});
   return finish(report.text, report.is_sound);

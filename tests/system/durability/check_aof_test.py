@@ -11,13 +11,13 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import DEADLINE_S, ROOT
+from harness import DEADLINE_S, ROOT, ServerTest
 
 VECTORS = ROOT / "tests" / "vectors"
 KINDS = ("no-live", "no-rewritten", "yes-live", "yes-rewritten")
 
 
-class CheckAofTest(unittest.TestCase):
+class CheckAofTest(ServerTest):
     def check(self, *arguments):
         done = subprocess.run(
             [os.environ["BLOOMERY_SERVER"], "--check-aof", *map(str, arguments)],
@@ -64,6 +64,20 @@ class CheckAofTest(unittest.TestCase):
             self.assertEqual(status, 1, text)
             self.assertRegex(text, r"offset 0: damaged: .*'\*'.*'#'")
         self.assertEqual(incremental.read_bytes(), wrong)
+
+    def test_log_of_a_running_server_is_not_changed(self):
+        log = self.copy("redisbloom/aof-preamble-yes-rewritten")
+        server = self.start_server("--appendonly", "yes", directory=log.parent)
+        with server.connect() as client:
+            client.call("SET", "key", "value")
+        before = {path: path.read_bytes() for path in log.iterdir()}
+        for repair in (["--fix"], ["--truncate-to-timestamp", "1"]):
+            status, text = self.check(log / "appendonly.aof.manifest", *repair)
+            self.assertEqual(status, 1, text)
+            self.assertRegex(text, "server uses .*end it")
+        self.assertEqual({path: path.read_bytes() for path in log.iterdir()}, before)
+        server.stop()
+        self.assertEqual(self.check(log / "appendonly.aof.manifest", "--fix")[0], 0)
 
     def test_missing_file_is_reported(self):
         log = self.copy("redisbloom/aof-preamble-no-live")
