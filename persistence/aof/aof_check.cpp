@@ -59,13 +59,16 @@ class Checker {
   AofCheckReport run(const std::string& path) {
     if (const auto done = check_any(path); !done) fail(done.error());
     if (report_.is_sound && keeps_until_s_) {
-      if (const auto done = find_and_cut(); !done) fail(done.error());
+      if (const auto done = find_and_cut(); !done) {
+        report_.has_cut_failed = true;
+        say("{}", done.error().message);
+      }
     }
     if (fix_ && !has_cut_ && !keeps_until_s_) {
       say("--fix changed nothing: {}",
           report_.is_sound ? "no end is torn" : "it cuts a torn end, and no other damage");
     }
-    say("{}", report_.is_sound ? "The log is sound." : "The log is NOT sound.");
+    say("{}", verdict());
     return std::move(report_);
   }
 
@@ -80,6 +83,12 @@ class Checker {
   void fail(const core::Error& error) {
     report_.is_sound = false;
     say("{}", error.message);
+  }
+
+  std::string_view verdict() const {
+    if (!report_.is_sound) return "The log is NOT sound.";
+    if (report_.has_cut_failed) return "The log is sound, but it was not cut as requested.";
+    return "The log is sound.";
   }
 
   core::Result<> check_any(const std::string& path) {

@@ -21,6 +21,8 @@ struct AofCheckReport {
   // The report as lines of text, each with its line end.
   std::string text;
   bool is_sound = false;
+  // True if `keeps_until_s` was given and a sound log could not be cut there.
+  bool has_cut_failed = false;
 };
 
 struct AofRepair {

@@ -77,7 +77,7 @@ int check_log(std::span<const std::string> arguments) {
   if (!locks) return finish(fmt::format("{}\n", core::without_code(locks.error().message)), false);
   const auto report = persistence::check_aof(persistence::posix_file_system(), check.path,
                                              {check.cuts_torn_end, check.keeps_until_s});
-  return finish(report.text, report.is_sound);
+  return finish(report.text, report.is_sound && !report.has_cut_failed);
 }
 
 // Runs a tool that writes a file. Prints the reason on standard error if it fails.

@@ -12,6 +12,7 @@
 namespace persistence {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -188,8 +189,10 @@ TEST_F(AofCheckTest, TimeBeforeTheLogIsRefused) {
   const std::string bytes = "#TS:100\r\n" + aof_files::kSet;
   disk_.put("d/a.1.incr.aof", bytes);
   const auto report = keep_until(99);
-  EXPECT_FALSE(report.is_sound);
+  EXPECT_TRUE(report.is_sound);
+  EXPECT_TRUE(report.has_cut_failed);
   EXPECT_THAT(report.text, HasSubstr("The log begins at 100, after 99"));
+  EXPECT_THAT(report.text, EndsWith("\nThe log is sound, but it was not cut as requested.\n"));
   EXPECT_EQ(disk_.content("d/a.1.incr.aof"), bytes);
 }
 
