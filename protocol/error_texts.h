@@ -28,6 +28,7 @@ inline constexpr std::string_view kNotAFloat = "ERR value is not a valid float";
 inline constexpr std::string_view kNotPositive = "ERR value is out of range, must be positive";
 inline constexpr std::string_view kTimeoutNotAnInteger =
     "ERR timeout is not an integer or out of range";
+inline constexpr std::string_view kNotADatabase = "ERR DB index is out of range";
 inline constexpr std::string_view kNegativeTimeout = "ERR timeout is negative";
 // The beginning of the text that unknown_command() returns.
 inline constexpr std::string_view kUnknownCommand = "ERR unknown command";

@@ -12,15 +12,14 @@
 namespace server {
 namespace {
 
-bool loses_data(CommandOrigin origin, std::string_view name, std::string_view error) {
-  return origin == CommandOrigin::kOwnJournal ||
-         protocol::error_code(error) == protocol::kOutOfMemoryCode ||
-         protocol::equals_ignore_case(name, "SELECT");
-}
-
 ReplayedError replayed_error(CommandOrigin origin, std::string_view name, std::string_view error) {
-  return {std::string(error), loses_data(origin, name, error),
-          error.starts_with(protocol::kUnknownCommand)};
+  ReplayedError replayed{.text = std::string(error)};
+  replayed.is_unknown_command = error.starts_with(protocol::kUnknownCommand);
+  replayed.is_missing_database = error == protocol::kNotADatabase;
+  replayed.loses_data = origin == CommandOrigin::kOwnJournal || replayed.is_missing_database ||
+                        protocol::error_code(error) == protocol::kOutOfMemoryCode ||
+                        protocol::equals_ignore_case(name, "SELECT");
+  return replayed;
 }
 
 // Returns the reply if it is an error, or its first element that is an error; null if there is

@@ -26,6 +26,7 @@ struct ReplayedError {
   std::string text;  // text of the error without the leading '-'
   bool loses_data = false;
   bool is_unknown_command = false;
+  bool is_missing_database = false;  // the option `databases` is too small for the command
 };
 
 // Returns the error in the reply; nullopt if the command did not fail. If `origin` is kOwnJournal,

@@ -13,10 +13,11 @@
 #include "core/number.h"
 #include "core/result.h"
 #include "protocol/arguments.h"
+#include "protocol/error_texts.h"
 
 namespace server {
 
-inline constexpr std::string_view kNotADatabase = "ERR DB index is out of range";
+using protocol::kNotADatabase;
 inline constexpr std::string_view kDatabaseIndexRange =
     "ERR value is out of range, value must between -2147483648 and 2147483647";
 

@@ -268,7 +268,8 @@ class Recovery {
       // is replayed, it fails too. The load continues, unless the error means that data are lost.
       ++refused;
       if (!error->loses_data) return {};
-      return core::Error{fmt::format("the command {} failed: {}", name, error->text)};
+      return core::Error{fmt::format("the command {} failed: {}{}", name, error->text,
+                                     error->is_missing_database ? databases_hint() : "")};
     };
     auto replayed = persistence::replay_aof(parts_.files, path, scan, execute);
     parts_.figures.loaded_bytes = bytes_before + scan.size_bytes;
@@ -277,6 +278,11 @@ class Recovery {
                   path);
     }
     return replayed;
+  }
+
+  std::string databases_hint() const {
+    return fmt::format(": `databases` is {}; set it to the value of the server that wrote the log",
+                       parts_.keyspace.database_count());
   }
 
   // Loads the snapshot and returns its size. In an old append log, commands may follow the

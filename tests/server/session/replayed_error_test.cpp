@@ -32,7 +32,15 @@ TEST(ReplayedErrorTest, EveryErrorInEffectsLosesData) {
 TEST(ReplayedErrorTest, OthersMayHaveFailedWhenTheyWereWritten) {
   EXPECT_FALSE(find_error(kForeign, "BF.ADD", "-ERR full\r\n")->loses_data);
   EXPECT_TRUE(find_error(kForeign, "BF.ADD", "-OOM no memory\r\n")->loses_data);
-  EXPECT_TRUE(find_error(kForeign, "select", encoded_error(kNotADatabase))->loses_data);
+  EXPECT_TRUE(find_error(kForeign, "select", "-ERR no\r\n")->loses_data);
+}
+
+TEST(ReplayedErrorTest, MissingDatabaseLosesData) {
+  for (const char* name : {"SELECT", "COPY", "MOVE", "SWAPDB"}) {
+    const auto error = find_error(kForeign, name, encoded_error(kNotADatabase));
+    EXPECT_TRUE(error->is_missing_database && error->loses_data) << name;
+  }
+  EXPECT_FALSE(find_error(kForeign, "COPY", "-ERR no\r\n")->is_missing_database);
 }
 
 TEST(ReplayedErrorTest, EffectsAreLookedInto) {

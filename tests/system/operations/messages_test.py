@@ -14,6 +14,7 @@ import urllib.request
 
 from harness import DEADLINE_S, SERVER, ServerTest, free_port
 from harness.preloads import process_faults
+from harness.resp import encode
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "troubleshooting.md"
 SECTION = "## The server does not start"
@@ -142,6 +143,16 @@ class StartMessagesTest(ServerTest):
         path = self.directory / "dump.rdb"
         self.assertIn(f"'{path}': offset ", said)
         self.assertIn(f"Next: `bloomery-server --check-rdb {path}`", said)
+
+    def test_missing_database_names_the_option(self):
+        log = self.directory / "appendonlydir"
+        log.mkdir()
+        name = "appendonly.aof.1.incr.aof"
+        (log / "appendonly.aof.manifest").write_text(f"file {name} seq 1 type i\n")
+        for words in (("SELECT", 9), ("COPY", "a", "b", "DB", 9)):
+            (log / name).write_bytes(encode(*words))
+            said = self.refused("--databases", "4", "--appendonly", "yes")
+            self.assertRegex(said, "DB index.*`databases` is 4; set it")
 
     def test_one_dash_is_explained(self):
         self.assertRegex(self.refused("-p", "7000"), "port .*--port 7000")

@@ -14,6 +14,7 @@
 #include "persistence/aof/aof_directory.h"
 #include "persistence/journal.h"
 #include "persistence/rdb/rdb_writer.h"
+#include "protocol/error_texts.h"
 #include "server/base/config/config.h"
 #include "server/base/process/server_state.h"
 #include "server/durability/durability_parts.h"
@@ -29,6 +30,7 @@ namespace server {
 namespace {
 
 using aof_files::OwnFile;
+using ::testing::HasSubstr;
 
 constexpr const char* kSnapshot = "dump.rdb";
 const std::string kLogs = "./appendonlydir/";
@@ -245,6 +247,15 @@ TEST_F(RecoveryTest, AForeignJournalMayHoldWhatHadFailed) {
   recorded_.reply = "-OOM no memory\r\n";
   const std::string error = error_of(recover_log());
   EXPECT_TRUE(error.ends_with("offset 0: the command SET failed: OOM no memory")) << error;
+}
+
+TEST_F(RecoveryTest, AMissingDatabaseNamesTheOption) {
+  recorded_.reply = encoded_error(protocol::kNotADatabase);
+  disk_.put(kLogs + kFirst, aof_files::kSet);
+  put_manifest(line_of(kFirst, 1, 'i'));
+  EXPECT_THAT(error_of(recover_log()), HasSubstr("`databases` is 16; set it to"));
+  put_commands(kFirst, {"a"});
+  EXPECT_THAT(error_of(recover_log()), HasSubstr("`databases` is 16; set it to"));
 }
 
 TEST_F(RecoveryTest, UnknownCommandsAreSkippedOnlyIfAllowed) {
