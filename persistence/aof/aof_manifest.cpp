@@ -53,17 +53,6 @@ std::string quoted_if_needed(const std::string& name) {
   return quoted + '"';
 }
 
-// Returns whether the manifest may list this file name. The name must contain no path, and its
-// escaped form must fit in a line of the manifest.
-bool is_file_name(const std::string& name) {
-  constexpr std::string_view kForbidden("/\\\0", 3);
-  constexpr size_t kNameMaxBytes = 255;
-  constexpr size_t kRestOfLineBytes = 40;
-  return !name.empty() && name != "." && name != ".." && name.size() <= kNameMaxBytes &&
-         name.find_first_of(kForbidden) == std::string::npos &&
-         quoted_if_needed(name).size() <= kLineMaxBytes - kRestOfLineBytes;
-}
-
 struct ManifestLine {
   AofFile file;
   char type = 0;
@@ -81,7 +70,7 @@ core::Result<ManifestLine> parse_entry(std::string_view line, const std::string&
     const std::string_view value = words[i + 1];
     if (protocol::equals_ignore_case(words[i], "file")) {
       entry.file.name = value;
-      if (!is_file_name(entry.file.name)) return malformed(place, manifest_fault::kNoFileName);
+      if (!is_manifest_name(entry.file.name)) return malformed(place, manifest_fault::kNoFileName);
     } else if (protocol::equals_ignore_case(words[i], "seq")) {
       const auto sequence = core::parse_int64(value);
       if (!sequence || *sequence <= 0 || *sequence > kSequenceMax) {
@@ -132,6 +121,15 @@ void encode_file(std::string& text, const AofFile& file, char type) {
 }
 
 }  // namespace
+
+bool is_manifest_name(const std::string& name) {
+  constexpr std::string_view kForbidden("/\\\0", 3);
+  constexpr size_t kNameMaxBytes = 255;
+  constexpr size_t kRestOfLineBytes = 40;
+  return !name.empty() && name != "." && name != ".." && name.size() <= kNameMaxBytes &&
+         name.find_first_of(kForbidden) == std::string::npos &&
+         quoted_if_needed(name).size() <= kLineMaxBytes - kRestOfLineBytes;
+}
 
 AofManifest AofManifest::of_single_file(std::string name) {
   AofManifest manifest;

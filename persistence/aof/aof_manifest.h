@@ -94,6 +94,10 @@ struct AofPlace {
   std::string path_of(const std::string& name) const { return directory + "/" + name; }
 };
 
+// Returns whether a manifest may list this file name. The name must contain no path, and its
+// escaped form must fit in a line of the manifest.
+bool is_manifest_name(const std::string& name);
+
 // load_manifest() and save_manifest() read and write the manifest.
 core::Result<AofManifest> load_manifest(FileSystem& files, const std::string& path);
 core::Result<> save_manifest(FileSystem& files, const AofPlace& place, const AofManifest& manifest);

@@ -16,14 +16,6 @@ constexpr std::string_view kTemporaryPrefix = "temp-";
 constexpr std::string_view kTemporarySuffix = ".rdb";
 constexpr std::string_view kReceivedSuffix = "-received.rdb";
 
-bool is_temporary_snapshot(std::string_view name) {
-  if (!name.starts_with(kTemporaryPrefix) || !name.ends_with(kTemporarySuffix)) return false;
-  name.remove_prefix(kTemporaryPrefix.size());
-  const bool is_received = name.ends_with(kReceivedSuffix);
-  name.remove_suffix(is_received ? kReceivedSuffix.size() : kTemporarySuffix.size());
-  return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 }  // namespace
 
 using core::keyspace::Keyspace;
@@ -60,6 +52,14 @@ std::string received_snapshot_name(int64_t process_id) {
   return fmt::format("{}{}{}", kTemporaryPrefix, process_id, kReceivedSuffix);
 }
 
+bool is_temporary_snapshot_name(std::string_view name) {
+  if (!name.starts_with(kTemporaryPrefix) || !name.ends_with(kTemporarySuffix)) return false;
+  name.remove_prefix(kTemporaryPrefix.size());
+  const bool is_received = name.ends_with(kReceivedSuffix);
+  name.remove_suffix(is_received ? kReceivedSuffix.size() : kTemporarySuffix.size());
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 core::Result<std::vector<std::string>> remove_temporary_snapshots(FileSystem& files,
                                                                   const std::string& directory,
                                                                   const std::string& kept) {
@@ -67,7 +67,7 @@ core::Result<std::vector<std::string>> remove_temporary_snapshots(FileSystem& fi
   if (!listed) return listed.error();
   std::vector<std::string> gone;
   for (const std::string& name : *listed) {
-    if (name == kept || !is_temporary_snapshot(name)) continue;
+    if (name == kept || !is_temporary_snapshot_name(name)) continue;
     gone.push_back(fmt::format("{}/{}", directory, name));
     if (auto removed = files.remove(gone.back()); !removed) return removed.error();
   }

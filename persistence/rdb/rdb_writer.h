@@ -15,6 +15,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -88,6 +89,8 @@ core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& p
 std::string temporary_snapshot_name(int64_t process_id);
 // Returns the name of the temporary file for the snapshot that the process receives from a leader.
 std::string received_snapshot_name(int64_t process_id);
+// Returns whether one of the two functions above made the name, in any process.
+bool is_temporary_snapshot_name(std::string_view name);
 // Removes temporary snapshots that a crash has left in the directory, except `kept`. Returns the
 // paths of the removed files.
 core::Result<std::vector<std::string>> remove_temporary_snapshots(FileSystem& files,

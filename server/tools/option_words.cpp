@@ -22,7 +22,7 @@ constexpr std::pair<ValueParser, std::string_view> kParsers[] = {
     {parse_hz, "1 to 500; others become the nearest of these"},
     {parse_memory_or_percent, "bytes, or 0% to 100% of maxmemory"},
     {parse_percentiles, "numbers from 0 to 100"},
-    {parse_file_name, "a name without a slash"},
+    {parse_file_name, "a name without slashes"},
     {parse_save, "pairs of seconds and changes"},
     {parse_shutdown_words, "`default`, or some of `save`, `nosave`, `now`, `force`"},
     {parse_replicaof, "host and port, or `no one`"},

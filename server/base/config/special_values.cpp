@@ -13,6 +13,10 @@
 
 #include "core/number.h"
 #include "core/plain_number.h"
+#include "persistence/aof/aof_format.h"
+#include "persistence/aof/aof_manifest.h"
+#include "persistence/files/lock_file.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "server/base/config/event_class.h"
 #include "server/base/config/host.h"
 #include "server/base/config/value.h"
@@ -66,6 +70,13 @@ std::string letters_of_classes(uint32_t classes) {
 bool looks_like_address(const std::string& word) {
   return !word.empty() &&
          std::ranges::all_of(word, [](char c) { return c == '*' || is_host_character(c); });
+}
+
+// Returns whether the server gives this name to a file of its own in the data directory. A start
+// removes all files with such names, except the lock file.
+bool is_own_file_name(const std::string& name) {
+  return name == persistence::kLockFileName || persistence::is_aof_rewrite_name(name) ||
+         persistence::is_temporary_snapshot_name(name);
 }
 
 }  // namespace
@@ -231,13 +242,23 @@ Parsed<Value> parse_percentiles(const Option& option, Words words, const std::st
 
 Parsed<Value> parse_file_name(const Option& option, Words words, const std::string&) {
   const std::string& name = words[0];
-  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
+  // As in Redis, a backslash also counts as a part of a path.
+  if (name.empty() || name == "." || name == ".." ||
+      name.find_first_of("/\\") != std::string::npos) {
     return Refusal{fmt::format("{} can't be a path, just a filename", option.name)};
   }
   // Control characters would break the lines of the append log's manifest, and a zero byte would
   // end the name.
   if (std::ranges::any_of(name, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
     return Refusal{fmt::format("{} can't hold control characters", option.name)};
+  }
+  if (!persistence::is_manifest_name(name)) {
+    return Refusal{fmt::format("{} is too long for the name of a file", option.name)};
+  }
+  if (is_own_file_name(name)) {
+    return Refusal{fmt::format(
+        "{} can't be a name that the server gives to files of its own: choose another name",
+        option.name)};
   }
   return Value{name, 0};
 }

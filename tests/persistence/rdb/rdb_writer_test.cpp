@@ -205,6 +205,12 @@ TEST(RdbWriter, OnlyTemporarySnapshotsAreRemoved) {
   for (const std::string& name : {mine, std::string("temp-7.rdb")}) disk.put("./" + name, "part");
   const std::vector<std::string> others = {"dump.rdb", "temp-.rdb", "temp-8.rdb", "temp-x.rdb"};
   for (const std::string& name : others) disk.put("./" + name, "whole");
+  for (const std::string name : {"temp-7.rdb", "temp-8.rdb", "temp-7-received.rdb"}) {
+    EXPECT_TRUE(is_temporary_snapshot_name(name)) << name;
+  }
+  for (const std::string name : {"dump.rdb", "temp-.rdb", "temp-x.rdb"}) {
+    EXPECT_FALSE(is_temporary_snapshot_name(name)) << name;
+  }
   const auto removed = remove_temporary_snapshots(disk, ".", "temp-8.rdb");
   ASSERT_TRUE(removed);
   EXPECT_EQ(*removed, (std::vector<std::string>{"./" + mine, "./temp-7.rdb"}));

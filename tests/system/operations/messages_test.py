@@ -154,6 +154,13 @@ class StartMessagesTest(ServerTest):
             said = self.refused("--databases", "4", "--appendonly", "yes")
             self.assertRegex(said, "DB index.*`databases` is 4; set it")
 
+    def test_names_of_own_files_are_refused(self):
+        for option, name in (
+            ("appendfilename", "a\\\\b"), ("appenddirname", "temp-5.rdb"),
+            ("appenddirname", "temp-rewriteaof-5.aof"), ("dbfilename", ".bloomery.lock"),
+        ):  # fmt: skip
+            self.assertRegex(self.refused(f"--{option}", name), f"{option} can't be a ")
+
     def test_one_dash_is_explained(self):
         self.assertRegex(self.refused("-p", "7000"), "port .*--port 7000")
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/base/config/special_values.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,6 +12,7 @@
 namespace server {
 namespace {
 
+using ::testing::HasSubstr;
 using Texts = std::vector<std::string>;
 
 class SpecialValuesTest : public ::testing::Test {
@@ -70,11 +72,23 @@ TEST_F(SpecialValuesTest, MemoryOrPartOfMaxmemory) {
 
 TEST_F(SpecialValuesTest, FileNamesStayInTheirDirectory) {
   EXPECT_EQ(text_of(parse_file_name, {"dump.rdb"}), "dump.rdb");
-  for (const char* name : {"", ".", "..", "a/b", "/a"}) {
+  for (const char* name : {"", ".", "..", "a/b", "/a", "a\\b"}) {
     EXPECT_EQ(text_of(parse_file_name, {name}), "!a can't be a path, just a filename") << name;
   }
   EXPECT_EQ(text_of(parse_file_name, {"a\nb"}), "!a can't hold control characters");
   EXPECT_EQ(text_of(parse_file_name, {std::string("a\0b", 3)}), "!a can't hold control characters");
+  EXPECT_EQ(text_of(parse_file_name, {std::string(255, 'x')}), std::string(255, 'x'));
+  EXPECT_THAT(text_of(parse_file_name, {std::string(256, 'x')}), HasSubstr("too long"));
+}
+
+TEST_F(SpecialValuesTest, NamesOfTheServersOwnFilesAreRefused) {
+  for (const char* name : {".bloomery.lock", "temp-5.rdb", "temp-5-received.rdb",
+                           "temp-rewriteaof-5.aof", "temp-rewriteaof-bg-5.aof"}) {
+    EXPECT_THAT(text_of(parse_file_name, {name}), HasSubstr("choose another name")) << name;
+  }
+  for (const char* name : {"temp.rdb", "temp-five.rdb", "temp-rewriteaof-5", "bloomery.lock"}) {
+    EXPECT_EQ(text_of(parse_file_name, {name}), name);
+  }
 }
 
 TEST_F(SpecialValuesTest, SavePointsAddUp) {
