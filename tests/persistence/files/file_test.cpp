@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "persistence/files/file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +12,10 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
+
+#include "persistence/files/open_file.h"
 
 namespace persistence {
 namespace {
@@ -86,6 +92,28 @@ TEST_F(FileTest, MissingFileAndDirectoryAreErrors) {
   EXPECT_THAT(read_whole_file(directory_, 1).error().message, HasSubstr("it is a directory"));
   EXPECT_THAT(write_file_atomically(path("no/such"), "x").error().message,
               StartsWith("ERR can't create"));
+}
+
+TEST_F(FileTest, FilesOfKilledWritersAreRemoved) {
+  const std::vector<std::string> others = {"a.tmp-", "a.tmp-1", "a.tmp-1-x", "b.tmp-1-2", "aa"};
+  for (const std::string& name : others) std::ofstream(path(name)) << "kept";
+  std::ofstream(path("a.tmp-1-2")) << "secret";
+  std::ofstream(path("a.tmp-" + std::to_string(::getpid()) + "-99")) << "secret";
+  ASSERT_TRUE(write_file_atomically(path("a"), "new"));
+  EXPECT_EQ(entry_count(), others.size() + 1);
+  for (const std::string& name : others) EXPECT_TRUE(std::filesystem::exists(path(name))) << name;
+}
+
+TEST_F(FileTest, FilesOfRunningWritersAreKept) {
+  std::ofstream(path("a.tmp-1-2")) << "part";
+  {
+    const auto writer = open_file(path("a.tmp-1-2"), O_RDONLY);
+    ASSERT_EQ(::flock(writer->get(), LOCK_EX | LOCK_NB), 0);
+    ASSERT_TRUE(write_file_atomically(path("a"), "new"));
+    EXPECT_TRUE(std::filesystem::exists(path("a.tmp-1-2")));
+  }
+  ASSERT_TRUE(write_file_atomically(path("a"), "new"));
+  EXPECT_EQ(entry_count(), 1U);
 }
 
 TEST_F(FileTest, FailedRenameLeavesNoTemporaryFile) {
