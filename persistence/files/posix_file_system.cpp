@@ -100,7 +100,14 @@ class PosixFileSystem final : public FileSystem {
 
   core::Result<> rename(const std::string& from, const std::string& to) override {
     if (auto replaceable = check_replaceable(to); !replaceable) return replaceable;
-    return call_result(::rename(from.c_str(), to.c_str()), "replace", to);
+    const int outcome = ::rename(from.c_str(), to.c_str());
+    if (outcome != 0 && errno == EXDEV) {
+      return core::Error{
+          fmt::format("ERR can't replace '{}' by '{}': keep the data directory and "
+                      "all in it on one file system",
+                      printable_path(to), printable_path(from))};
+    }
+    return call_result(outcome, "replace", to);
   }
 
   core::Result<> check_replaceable(const std::string& path) override {

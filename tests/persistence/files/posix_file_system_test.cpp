@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <filesystem>
@@ -94,6 +95,20 @@ TEST_F(PosixFilesTest, RenamedFileReplacesTheOld) {
   ASSERT_TRUE(files_.rename(path("new"), path("old")));
   EXPECT_EQ(content("old"), "new");
   EXPECT_FALSE(files_.exists(path("new")));
+}
+
+TEST_F(PosixFilesTest, RenameToAnotherFileSystemIsExplained) {
+  struct stat here {};
+  struct stat shared_memory {};
+  ASSERT_EQ(::stat(directory_.c_str(), &here), 0);
+  if (::stat("/dev/shm", &shared_memory) != 0 || shared_memory.st_dev == here.st_dev) {
+    GTEST_SKIP() << "/dev/shm is not a file system of its own";
+  }
+  write("a", "bytes");
+  const auto moved = files_.rename(path("a"), "/dev/shm/bloomery_posix_absent");
+  ASSERT_FALSE(moved);
+  EXPECT_THAT(moved.error().message, HasSubstr("on one file system"));
+  EXPECT_EQ(content("a"), "bytes");
 }
 
 TEST_F(PosixFilesTest, LinkAddsANameButReplacesNone) {
