@@ -165,6 +165,20 @@ class StartMessagesTest(ServerTest):
         self.assertRegex(self.refused("-p", "7000"), "port .*--port 7000")
 
 
+class ShutdownMessagesTest(ServerTest):
+    def test_failed_shutdowns_are_quoted(self):
+        page = " ".join(PAGE.read_text().split())
+        quoted = re.findall("`(Can't shut down, [^`]*)`", page)
+        for appendonly, quote in zip(("no", "yes"), quoted, strict=True):
+            server = self.start_server("--appendonly", appendonly)
+            server.expect_log("Error saving DB on disk|Can.t shut down")
+            (pathlib.Path(server.directory) / "dump.rdb").mkdir()
+            with server.connect() as client:
+                client.call("SET", "key", "value")
+                client.send(encode("SHUTDOWN", "SAVE"))
+                server.wait_for_log(pattern_of(quote))
+
+
 class ReadyLineTest(ServerTest):
     def test_address_of_the_dashboard_can_be_opened(self):
         server = self.start_server("--http-port", free_port())
