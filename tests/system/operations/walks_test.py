@@ -41,17 +41,29 @@ class WalksTest(ServerTest):
                 # Warnings about the machine's memory overcommit are expected.
                 self.assertEqual([p for p in problems if "overcommit" not in p], [])
 
-    def type_in(self, text):
-        """Runs a block of shell commands from a page of docs/; returns the output."""
+    def run_block(self, text):
+        """Runs a block of shell commands; returns the completed process."""
         for written, meant in self.names.items():
             text = text.replace(written, meant)
-        done = subprocess.run(
+        return subprocess.run(
             ["bash", "-e", "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             timeout=DEADLINE_S, check=False, cwd=self.folder,
             env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"},
         )  # fmt: skip
+
+    def type_in(self, text):
+        """Runs a block of shell commands from a page of docs/; returns the output."""
+        done = self.run_block(text)
         self.assertEqual(done.returncode, 0, f"{text}\n{done.stdout}")
         return done.stdout
+
+    def replace_cli(self, cases):
+        """Lets redis-cli answer some commands itself. `cases` are cases of a shell's `case`."""
+        path = self.folder / "bin/redis-cli"
+        path.write_text(
+            f'#!/bin/sh\ncase "$*" in\n{cases}\nesac\nexec {shutil.which("redis-cli")} "$@"\n'
+        )
+        path.chmod(0o755)
 
     def call(self, *words):
         with Connection(self.port) as client:
@@ -153,6 +165,28 @@ class PersistenceTest(WalksTest):
         wait_until(self.is_up, "the server is up")
         self.assertEqual(self.call("BF.MEXISTS", "filter", "kept", "later"), [1, 0])
 
+    def test_backup_stops_if_the_save_fails(self):
+        self.replace_cli(
+            "*LASTSAVE) echo 1; exit;;\n*BGSAVE*) echo 'Background saving scheduled'; exit;;\n"
+            "*INFO*) echo rdb_bgsave_in_progress:0; echo rdb_last_bgsave_status:err; exit;;"
+        )
+        (self.folder / "var/lib/bloomery").mkdir()
+        shutil.copy(ROOT / "tests/vectors/redisbloom/dump.rdb", self.folder / "var/lib/bloomery")
+        (backup,) = self.section(self.PAGE, "Backup")
+        done = self.run_block(backup)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(list((self.folder / "var/backups").iterdir()), [])
+
+    def test_recovery_stops_if_the_server_runs(self):
+        self.start_daemon()
+        self.replace_cli("*SHUTDOWN*) echo NOAUTH; exit;;")
+        (self.folder / "var/backups/dump-copy.rdb").touch()
+        from_backup, *_ = self.section(self.PAGE, "Recovery")
+        done = self.run_block(from_backup)
+        self.assertIn("the server still runs", done.stdout)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertFalse((self.folder / "var/lib/bloomery.old").exists())
+
     def test_a_log_that_is_damaged(self):
         self.start_daemon()
         for number in range(100):
@@ -200,13 +234,38 @@ class BackupTest(WalksTest):
         (retention,) = self.section(self.PAGE, "Retention")
         old = self.folder / "var/backups/bloomery-2000-01-01-000000"
         old.mkdir()
-        os.utime(old, (0, 0))
+        # The log was last rewritten a long time ago, so the copy has an old time, too.
+        for directory in (old, self.folder / "var/backups/appendonlydir"):
+            os.utime(directory, (0, 0))
         self.type_in(retention)
         (kept,) = (self.folder / "var/backups").iterdir()
         self.assertTrue((kept / "appendonly.aof.manifest").exists())
         self.names["7001"] = str(free_port())
         (drill,) = self.section(self.PAGE, "A restore drill")
         self.assertIn(int(self.type_in(drill).split("\n")[0]), (100, 101))
+
+    def test_copy_waits_for_a_scheduled_rewrite(self):
+        self.start_daemon()
+        counter = self.folder / "counter"
+        self.replace_cli(
+            f"*INFO*) echo >> {counter}; echo aof_rewrite_in_progress:0\n"
+            f"echo aof_rewrite_scheduled:$([ $(wc -l < {counter}) -lt 3 ] && echo 1 || echo 0)\n"
+            "exit;;"
+        )
+        (copy,) = self.section(self.PAGE, "The log, while the server runs")
+        self.type_in(copy)
+        self.assertEqual(counter.read_text().count("\n"), 3)
+
+    def test_back_to_a_moment_needs_a_stopped_server(self):
+        self.start_daemon("--aof-timestamp-enabled yes")
+        self.call("SET", "key", "kept")
+        self.names["1790000000"] = "1"
+        self.replace_cli("*SHUTDOWN*) echo NOAUTH; exit;;")
+        (restore,) = self.section(self.PAGE, "Back to a moment")
+        done = self.run_block(restore)
+        self.assertIn("the server still runs", done.stdout)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(list((self.folder / "var/backups").iterdir()), [])
 
     def test_back_to_a_moment(self):
         self.start_daemon("--aof-timestamp-enabled yes")
