@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // ReplyParser reads replies (RESP2 and RESP3, without streamed types) from a buffer that the caller
-// owns. It is used by the health check, replication and tests.
+// owns.
 //
 // Contract: as for RequestParser, `buffered` begins at the first byte that is not yet consumed.
 // After every call, whatever its status, the caller drops consumed() bytes from the front.

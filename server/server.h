@@ -3,8 +3,7 @@
 // Server: owns all parts of the process. Starts the parts in order, and stops them in reverse
 // order.
 //
-// Invariants: run() returns only when all connections, coroutines and threads of the server have
-// ended.
+// Invariants: run() returns only when all connections and threads of the server have ended.
 // Thread safety: any thread may call request_stop(). Only the main thread may call the other
 // members.
 #pragma once

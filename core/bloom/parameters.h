@@ -21,7 +21,8 @@
 namespace core::bloom {
 
 // Identifies a layout. A layout determines where the bits of an item lie; core/bloom/layouts.h
-// lists all layouts. Each layout defines its own number.
+// lists all layouts. Ids 1, 4, 5 and 6 are defined here. redisbloom has 2 and valkey-bloom 3, in
+// their headers. The next free id is 7.
 enum class LayoutId : uint8_t {};
 // The two versions of the native layout, which is the default layout of filters without deletion.
 inline constexpr LayoutId kDefaultLayout{1};
@@ -178,7 +179,7 @@ struct FilterParameters {
 inline constexpr int kNativeVersionMin = 1;
 inline constexpr int kNativeVersionMax = 2;
 // Returns the native layout for a new filter, in the given version. Version 1 is also returned for
-// error rates so low that 64 bits of hash would not suffice.
+// error rates so low, or capacities so large, that 64 bits of hash would not suffice.
 LayoutId native_layout(int version, const FilterParameters& parameters);
 
 // Outcome of an insertion. kNoRoom: only for deletable layouts.

@@ -86,7 +86,7 @@ class Keyspace {
     hooks_ = {std::move(expired), std::move(flushed)};
   }
   // `reclaimer` frees expired heavy values and must outlive the keyspace. If it is null, such
-  // values are freed in place.
+  // values are freed in place. Must be called before other threads start.
   void set_reclaimer(Reclaimer* reclaimer) { reclaimer_ = reclaimer; }
 
   unsigned database_count() const { return database_count_; }
@@ -103,7 +103,8 @@ class Keyspace {
   const SlotSizes* slot_sizes() const { return slot_sizes_.get(); }
 
   static StripeMask mask_of(const KeyRef& key) { return StripeMask{1} << stripe_of(key.hash); }
-  // With kSkip the result has an empty mask if another thread holds one of the stripes.
+  // With kSkip the result has an empty mask if this thread or another thread holds one of the
+  // stripes in a mode that excludes `mode`.
   StripeLock lock(StripeMask mask, LockMode mode, StripeWait wait = StripeWait::kWait) {
     if (wait == StripeWait::kSkip) return StripeLock::try_take(stripes_.get(), mask, mode);
     return {stripes_.get(), mask, mode};

@@ -22,8 +22,8 @@ namespace core::keyspace {
 // The number of keys in each slot.
 //
 // Invariants: the number of a slot's keys is exact whenever the slot's stripe is unlocked.
-// Thread safety: count() and reset() need the exclusive lock of the slot's stripe; at() and
-// changes() may be called from any thread.
+// Thread safety: count() needs the exclusive lock of the slot's stripe, and reset() those of all
+// stripes. at() and changes() may be called from any thread.
 class SlotSizes {
  public:
   uint64_t at(unsigned slot) const { return slots_[slot].size.load(std::memory_order_relaxed); }

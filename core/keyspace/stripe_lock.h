@@ -3,7 +3,8 @@
 // StripeLock: holds a set of stripe locks, all shared or all exclusive, until it is destroyed.
 //
 // Invariants: all threads take stripes in ascending order, so two commands with several keys cannot
-// deadlock. A thread holds at most one non-empty StripeLock at a time.
+// deadlock. A thread waits for a stripe only while it holds no other StripeLock. With kSkip it may
+// also take stripes that are free while it holds others.
 // Thread safety: a lock belongs to the thread that took it.
 #pragma once
 

@@ -4,8 +4,8 @@
 //
 // Invariants: a key without watchers has no row. So if no key of the stripe is watched, a write
 // only calls empty().
-// Thread safety: guarded by the stripe's exclusive lock. The thread of a connection reads
-// WatchFlag::dirty without a lock.
+// Thread safety: changes need the stripe's exclusive lock. Const members need the lock at least
+// shared. The thread of a connection reads WatchFlag::dirty without a lock.
 #pragma once
 
 #include <atomic>

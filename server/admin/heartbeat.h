@@ -7,8 +7,8 @@
 // kSilentMaxUs.
 //
 // Invariants: at most one request is pending.
-// Thread safety: all members may be called from any thread. The callback may run after this object
-// is destroyed.
+// Thread safety: one thread at a time may call tick(). Any thread may call silent_us(). The
+// callback may run after this object is destroyed.
 #pragma once
 
 #include <atomic>

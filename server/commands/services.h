@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Services: extends the Environment for commands about connections and the server. Refers to all
-// parts of the process that these commands use, including the network and other code above
-// dispatch/.
+// Services: extends the Environment for commands about connections, replication and the server.
+// Refers to all parts of the process that these commands use, including the network and other code
+// above dispatch/.
 //
 // The class Server builds the Services object, and owns all parts to which this object refers. The
 // struct contains no logic. Types are forward-declared: a source file includes the headers of the

@@ -32,27 +32,28 @@ struct Request;
 // Runs the command. REQUIRES: the number of arguments fits the row's arity.
 using Handler = void (*)(Context&);
 
-// Flags of a command, which the dispatcher evaluates. COMMAND reports the first group of flags to
-// clients, under Redis' names.
+// Flags of a command. COMMAND reports the first group of flags to clients, under Redis' names.
+// Flags marked "only reported" do not change how the server runs a command.
 enum Flag : uint32_t {
   // The command may change keys: it takes exclusive locks, and waits while writes are paused.
   kWrite = 1U << 0,
   kReadOnly = 1U << 1,  // the command reads keys: it takes shared locks
   kDenyOom = 1U << 2,   // the command is rejected while used memory exceeds maxmemory
   kAdmin = 1U << 3,
-  kPubSub = 1U << 4,
-  kNoScript = 1U << 5,
-  kBlocking = 1U << 6,
-  kLoading = 1U << 7,  // the command is allowed while data are being loaded
-  kStale = 1U << 8,    // the command is allowed on a replica that has lost its leader
+  kPubSub = 1U << 4,    // only reported, also as the category @pubsub
+  kNoScript = 1U << 5,  // only reported: this server runs no scripts
+  kBlocking = 1U << 6,  // only reported, also as the category @blocking
+  kLoading = 1U << 7,   // the command is allowed while data are being loaded
+  kStale = 1U << 8,     // the command is allowed on a replica that has lost its leader
   kSkipMonitor = 1U << 9,
   kSkipSlowlog = 1U << 10,
   kFast = 1U << 11,
   kNoAuth = 1U << 12,         // clients that are not authenticated may send the command
-  kClusterAsking = 1U << 13,  // the command is sent by a Redis Cluster that moves a slot
+  kClusterAsking = 1U << 13,  // only reported: a Redis Cluster that moves a slot sends the command
   kNoMulti = 1U << 14,        // the command is rejected inside MULTI
-  kAllowBusy = 1U << 15,
-  // The command is rejected while a replica loads new data and still serves the old data.
+  kAllowBusy = 1U << 15,      // only reported: this server runs no scripts
+  // Only reported: Redis rejects the command during an asynchronous load. This server has no such
+  // load.
   kNoAsyncLoading = 1U << 16,
   // COMMAND does not report the flags below to clients.
   kInJournal = 1U << 23,  // journals and streams may contain the command although it changes no key

@@ -58,8 +58,8 @@ struct Environment {
   Observer& observer;
   acl::Users& users;
   cluster::ClusterState& cluster;
-  // The services of the whole server. Only the files in commands/connection/ and commands/server/
-  // use this member, and they include services.h.
+  // The services of the whole server. Commands on data, in commands/bloom/, commands/keys/ and
+  // commands/strings/, must not use this member. A file that uses it includes services.h.
   Services& services;
 };
 

@@ -87,7 +87,8 @@ class IoThreads {
 
   // Runs thread 0 on the calling thread and starts the others. Returns after stop().
   void run();
-  // Closes every connection, and lets run() return once all coroutines have ended. Thread-safe.
+  // Closes every connection and socket. run() returns when the loops have no work left.
+  // Thread-safe.
   void stop();
 
   template <class Function>

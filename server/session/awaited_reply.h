@@ -2,7 +2,8 @@
 //
 // AwaitedReply: the reply of a command that must wait. The command's handler passes it to
 // Context::await(). The connection then stops executing and calls try_answer() again: after each
-// acknowledgement of a replica, whenever Session::wake is called, and every few milliseconds.
+// acknowledgement of a replica, whenever the client's ClientEndpoint::wake is called, and every few
+// milliseconds.
 //
 // Invariants: one call of try_answer() writes the whole reply, and returns true. All earlier calls
 // write nothing, and return false.

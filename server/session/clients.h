@@ -42,10 +42,10 @@ class Clients {
   // on the session's thread. Costs an atomic write only if the session's memory has changed.
   void count_memory(Client& client);
   // Enforces maxmemory-clients after the sum has grown: evicts the biggest clients until the rest
-  // use less than `limit_bytes`. Replicas, the link to the leader and clients with NO-EVICT are
-  // exempt. If their memory alone exceeds the limit, this function evicts no more clients until
-  // evict_over() has found that the sum is below the limit again. Returns whether clients were
-  // evicted. The threads of evicted clients must close the connections.
+  // use less than `limit_bytes`. Replicas and the link to the leader do not count. Clients with
+  // NO-EVICT count, but are never evicted. If these alone use the limit, this function evicts no
+  // more clients until evict_over() has found that the sum is below the limit again. Returns
+  // whether clients were evicted. The threads of evicted clients must close the connections.
   bool keep_below(uint64_t limit_bytes) {
     if (is_over(limit_bytes) && !is_futile_.load(std::memory_order_relaxed)) [[unlikely]]
       return evict_over(limit_bytes);

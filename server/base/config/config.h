@@ -210,7 +210,7 @@ class BloomDefaults {
     return config_.number(OptionId::kBloomTighteningRatio);
   }
   // Returns the layout of a new filter whose command names no layout. For native filters with very
-  // low error rates, core::bloom::native_layout() chooses another version.
+  // low error rates or very large capacities, core::bloom::native_layout() chooses another version.
   core::bloom::LayoutId layout() const noexcept;
   int native_version() const noexcept {
     return static_cast<int>(config_.integer(OptionId::kBloomNativeVersion));

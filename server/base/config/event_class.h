@@ -16,8 +16,8 @@ enum EventClass : uint32_t {
   kGenericEvents = 1U << 2,  // letter g selects commands on keys of any type
   kStringEvents = 1U << 3,   // letter $ selects commands on strings
 
-  // Letter l selects commands on lists. This class and the next three are accepted, but no key here
-  // has such a type.
+  // Letter l selects commands on lists. This class, the next three and kStreamEvents are accepted,
+  // but no key here has such a type.
   kListEvents = 1U << 4,
   kSetEvents = 1U << 5,        // letter s selects commands on sets
   kHashEvents = 1U << 6,       // letter h selects commands on hashes

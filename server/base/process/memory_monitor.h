@@ -59,7 +59,7 @@ class MemoryMonitor final : public core::MemoryBudget {
   MemoryMonitor();
 
   // Sets the reclaimer, whose pending values do not count as used. The reclaimer must exist as long
-  // as the monitor is used.
+  // as the monitor is used. Must be called before other threads start.
   void set_reclaimer(const core::keyspace::Reclaimer* reclaimer) { reclaimer_ = reclaimer; }
   // Sets the RoomMaker, which evicts keys before a request is rejected. The RoomMaker must exist as
   // long as the monitor is used. Must be called before other threads start.

@@ -24,14 +24,14 @@ namespace server {
 enum class LockRank : uint8_t {
   kShutdown,   // the mutex of Shutdown, which guards the state of the shutdown
   kStream,     // the mutex of Replication that keeps the data and their stream position consistent
-  kLogSwitch,  // the mutex of Durability that serializes opening and closing of the append log
-  kChildEnd,   // the mutex of Durability that serializes the handling of an ended child process
-  kSaves,      // the mutex of Durability that guards the saving child and its statistics
+  kLogSwitch,  // the mutex of LogSwitch that serializes opening and closing of the append log
+  kChildEnd,   // the mutex of Saves that serializes the handling of an ended child process
+  kSaves,      // the mutex of SaveSlot, which guards the saving child and its statistics
   kReplicaController,  // the mutex of ReplicaController, which guards the leader's address
   kInsyncAcks,         // the mutex of InsyncAcks, which serializes its updates
   kLeader,             // the mutex of Leader, which guards the list of replicas
-  kRole,       // the mutex of Replication that guards the role and the link from journal to backlog
-  kStreamIds,  // the mutex of Replication that guards the replication ids
+  kRole,  // the mutex of StreamFeed, which guards the role and the link from journal to backlog
+  kStreamIds,  // the mutex of StreamIds, which guards the replication ids
   kCount,
 };
 

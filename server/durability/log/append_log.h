@@ -11,8 +11,8 @@
 // Handing such a sync to another thread would take longer. Otherwise the log's own thread syncs, so
 // that no I/O thread waits for the disk. If several clients waited for one sync, the log's thread
 // delays the next sync until the same number of clients waits again. The delay is at most twice the
-// duration of the last sync. So clients that write in a loop keep sharing one sync. Without the
-// delay, fewer and fewer clients would share a sync.
+// duration of the last sync, and at most a millisecond. So clients that write in a loop keep
+// sharing one sync. Without the delay, fewer and fewer clients would share a sync.
 //
 // While a sync of `everysec` takes more than two seconds, replies to writes wait for the end of the
 // sync. So a power cut loses the writes of a few seconds at most.

@@ -2,7 +2,7 @@
 //
 // ReplicationParts: references to the objects that both the leader's and the replica's code use.
 //
-// Thread safety: stated at each member.
+// Thread safety: the type of each member states its thread safety.
 #pragma once
 
 #include "server/durability/data/data_parts.h"
