@@ -33,7 +33,9 @@ namespace core::bloom {
 
 // The members that every layout must have. `count` is a number of items. `rate` is an error rate. A
 // foreign layout must also have accounted_bytes(), which returns the accounted memory of a filter.
-// Its arguments are the number of layers and the bytes of all arrays.
+// Its arguments are the number of layers and the bytes of all arrays. A layout may also have
+// visit_bits(geometry, hash, visit), which calls visit(bit) for each bit of an item. BulkFilter
+// then sets the bits with several threads.
 template <class Layout>
 concept AnyLayout = requires(const FilterParameters& parameters, const Geometry& geometry,
                              const HashSettings& settings, std::string_view item, ItemHash hash,
@@ -78,12 +80,15 @@ concept AddOnlyLayout =
 //
 // All members are deterministic: the same calls give the same bytes. An insertion without room does
 // not change the array. A removal that returns kAbsent or kStays does not change the array either.
-// An array of zeros has room for an item. `capacity` is the capacity of the layer.
+// An array of zeros has room for an item. `capacity` is the capacity of the layer. A layout may
+// also have remove_group(words, geometry, hashes, outcomes), which removes many items at once. It
+// skips items whose outcome is not kAbsent, sets the outcome of a removed item to kGone, and
+// returns the number of removed items.
 template <class Layout>
 concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
                                                               const Geometry& geometry,
                                                               uint64_t capacity, ItemHash hash,
-                                                              uint64_t count, double rate,
+                                                              uint64_t count, double item_count,
                                                               const BitArray& bits) {
   { Layout::insert(words, geometry, capacity, hash) } -> std::same_as<Insertion>;
   // Inserts without a check for presence. Returns false if there is no room.
@@ -96,9 +101,9 @@ concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
   { Layout::items_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::error_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::residue_now(words, geometry, count) } -> std::same_as<double>;
-  // Predicted share of items that cannot be removed (kStays), because their removal would affect
-  // other items. The prediction assumes that nothing was removed before.
-  { Layout::predicted_residue(geometry, rate) } -> std::same_as<double>;
+  // Predicted share of `item_count` items that cannot be removed (kStays), because their removal
+  // would affect other items. The prediction assumes that nothing was removed before.
+  { Layout::predicted_residue(geometry, item_count) } -> std::same_as<double>;
   // Returns whether a sequence of additions and removals can have produced the bits. Does not read
   // pages that were never written.
   { Layout::is_sound(bits, geometry, count) } -> std::same_as<bool>;

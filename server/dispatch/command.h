@@ -2,10 +2,10 @@
 //
 // Command: one row of the command table, which describes one command completely.
 //
-// A file of a command family (`*_commands.cpp`) defines the family's handlers and, at its end, the
-// family's rows. families.cpp lists the families. The checks of arity, authentication, memory and
-// pauses read a command's row. So do the locking in EXEC, the replies of COMMAND and HELP, the
-// statistics, and the generator of docs/commands.md. None of this code names a command.
+// The file of a command family defines the family's handlers and, at its end, the family's rows.
+// families.cpp lists the families. The checks of arity, authentication, memory and pauses read a
+// command's row. So do the locking in EXEC, the replies of COMMAND and HELP, the statistics, and
+// the generator of docs/commands.md. None of this code names a command.
 //
 // Invariants: Registry checks all rows when the server starts. A wrong row ends the process.
 // Thread-safe: rows are constants.

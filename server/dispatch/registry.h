@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Registry: finds every command by name. It is built once from the command tables of all files
-// `*_commands.cpp`.
+// Registry: finds every command by name. It is built once from the rows of all command families.
 //
 // rename-command applies to clients only. Journals, leaders and files use original names, so all
 // data stay readable when the renames change.
