@@ -20,35 +20,11 @@
 #include <string>
 #include <vector>
 
+#include "core/keyspace/eviction_policy.h"
 #include "core/keyspace/key_use.h"
 #include "core/keyspace/keyspace.h"
 
 namespace core::keyspace {
-
-// Values of `maxmemory-policy`, in the order in which the option's row lists their names.
-enum class EvictionPolicy : uint8_t {
-  kVolatileLru,
-  kVolatileLfu,
-  kVolatileRandom,
-  kVolatileTtl,
-  kAllKeysLru,
-  kAllKeysLfu,
-  kAllKeysRandom,
-  kNoEviction,
-};
-// True if only keys with an expiry may be evicted.
-constexpr bool is_volatile(EvictionPolicy policy) {
-  return policy <= EvictionPolicy::kVolatileTtl;
-}
-constexpr bool is_lru(EvictionPolicy policy) {
-  return policy == EvictionPolicy::kVolatileLru || policy == EvictionPolicy::kAllKeysLru;
-}
-constexpr bool is_lfu(EvictionPolicy policy) {
-  return policy == EvictionPolicy::kVolatileLfu || policy == EvictionPolicy::kAllKeysLfu;
-}
-constexpr bool is_random(EvictionPolicy policy) {
-  return policy == EvictionPolicy::kVolatileRandom || policy == EvictionPolicy::kAllKeysRandom;
-}
 
 struct EvictionSettings {
   EvictionPolicy policy = EvictionPolicy::kNoEviction;

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/keyspace/eviction_policy.h"
 #include "core/memory/memory_budget.h"
 #include "core/result.h"
 #include "protocol/error_texts.h"
@@ -44,7 +45,8 @@ inline constexpr std::string_view kStringTooLong =
 
 // Returns whether the eviction policy is LFU, which counts uses of keys.
 inline bool counts_uses(const Config& config) {
-  return (static_cast<uint64_t>(config.integer(OptionId::kMaxMemoryPolicy)) & 3) == 1;
+  return is_lfu(core::keyspace::EvictionPolicy{
+      static_cast<uint8_t>(config.integer(OptionId::kMaxMemoryPolicy))});
 }
 
 class Admission {

@@ -27,10 +27,6 @@ constexpr int kKeysPerLook = 4;
 constexpr uint64_t kOverrunBytesMax = uint64_t{512} << 10;
 constexpr int64_t kPatience = 20;
 
-// counts_uses() recognizes a policy as LFU if its enum value divided by 4 has the remainder 1.
-static_assert(static_cast<int>(EvictionPolicy::kVolatileLfu) % 4 == 1);
-static_assert(static_cast<int>(EvictionPolicy::kAllKeysLfu) % 4 == 1);
-
 EvictionPolicy Eviction::policy() const {
   return EvictionPolicy{static_cast<uint8_t>(parts_.config.integer(OptionId::kMaxMemoryPolicy))};
 }

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/name_hash.h"
 #include "core/result.h"
 #include "server/dispatch/command.h"
 
@@ -85,13 +86,8 @@ class Registry {
   std::vector<std::unique_ptr<RegisteredCommand>> all_;
   std::vector<std::unique_ptr<const Command>> help_rows_;
   std::vector<const RegisteredCommand*> top_level_;
-  // Hashes std::string and std::string_view alike, so that lookups create no string.
-  struct NameHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
-  };
-  using Names =
-      boost::unordered_flat_map<std::string, const RegisteredCommand*, NameHash, std::equal_to<>>;
+  using Names = boost::unordered_flat_map<std::string, const RegisteredCommand*, core::NameHash,
+                                          std::equal_to<>>;
   static const RegisteredCommand* find_in(const Names& names, std::string_view name);
 
   Names by_original_name_;

@@ -16,6 +16,7 @@
 
 #include "core/bloom/parameters.h"
 #include "core/bloom/window.h"
+#include "protocol/arguments.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_options.h"
 #include "server/commands/bloom/filter_figures.h"
@@ -235,11 +236,7 @@ void debug(Context& ctx) {
 // Returns the names of the layouts in upper case, because an upper-case word in a command's syntax
 // is a literal.
 std::string layout_tokens() {
-  std::string tokens = core::bloom::layout_names(" | ", " | ");
-  std::ranges::transform(tokens, tokens.begin(), [](char c) {
-    return 'a' <= c && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  });
-  return tokens;
+  return protocol::upper_case(core::bloom::layout_names(" | ", " | "));
 }
 
 const std::string kPlanSyntax =

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "core/glob.h"
+#include "core/name_hash.h"
 #include "server/session/pubsub/subscriptions.h"
 
 namespace server {
@@ -70,12 +71,6 @@ struct Delivery {
     const size_t size = message != nullptr ? message->size_bytes() : invalidation->keys.size();
     return size + receivers.size() * sizeof(Receiver);
   }
-};
-
-// Hashes std::string and std::string_view alike, so that lookups create no string.
-struct NameHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
 };
 
 // Appends the value as a bulk string of RESP.
@@ -186,7 +181,7 @@ class PubSub {
     Subscribers::iterator place_of(uint64_t session_id);
     void charge_first(uint64_t bytes) const;
   };
-  using ByName = std::unordered_map<std::string, Listeners, NameHash, std::equal_to<>>;
+  using ByName = std::unordered_map<std::string, Listeners, core::NameHash, std::equal_to<>>;
 
   struct Inbox {
     std::mutex mutex;  // this mutex guards the inbox; locked after mutex_

@@ -32,6 +32,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/name_hash.h"
 #include "server/session/pubsub/pub_sub.h"
 
 namespace server {
@@ -76,7 +77,7 @@ class Tracking {
 
  private:
   using Readers = std::vector<Client>;
-  using Rows = std::unordered_map<std::string, Readers, NameHash, std::equal_to<>>;
+  using Rows = std::unordered_map<std::string, Readers, core::NameHash, std::equal_to<>>;
   struct Shard {
     std::mutex mutex;
     Rows rows;
