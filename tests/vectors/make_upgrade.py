@@ -19,8 +19,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "system"))
 from harness import SERVER, Process, wait_until  # noqa: E402
-from harness.replication_peer import RawReplica, info  # noqa: E402
-from harness.resp import ErrorReply  # noqa: E402
+from harness.info import info  # noqa: E402
+from harness.replication_peer import RawReplica  # noqa: E402
+from harness.resp import ErrorReply, plain  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "upgrade"
 FAR = 100_000_000  # seconds, so long that no key expires and no generation rotates for years
@@ -70,13 +71,6 @@ QUESTIONS = [
     *(("BF.MEXISTS", name, *(f"item:{number}" for number in range(60)))
       for name in ("native", "fixed", "deletable", "regions", "window", "items", "sparse")),
 ]  # fmt: skip
-
-
-def plain(reply):
-    """Converts a reply into a value that JSON can hold."""
-    if isinstance(reply, bytes):
-        return reply.decode()
-    return [plain(one) for one in reply] if isinstance(reply, list) else reply
 
 
 def run(client, commands):

@@ -12,7 +12,7 @@ import unittest
 from harness import DEADLINE_S, disks, wait_until
 from harness.cluster import ClusterTest
 from harness.cluster_load import Pulse
-from harness.replication import info
+from harness.info import info
 from harness.resp import encode
 from harness.shard_writer import Writer
 

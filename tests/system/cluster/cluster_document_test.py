@@ -15,6 +15,7 @@ import unittest
 
 from harness import DEADLINE_S, SERVER, free_port, wait_until
 from harness.cluster import NAME, TOPOLOGY, ClusterTest
+from harness.info import parse_info
 from harness.resp import ErrorReply
 
 RECORD = f"bloomery/{NAME}/slots"
@@ -24,8 +25,7 @@ ITEMS = 300
 class ClusterDocumentTest(ClusterTest):
     def info(self, server):
         with server.connect() as connection:
-            text = connection.call("CLUSTER", "INFO").decode()
-        return dict(line.split(":", 1) for line in text.split("\r\n") if line)
+            return parse_info(connection.call("CLUSTER", "INFO"))
 
     def change(self, edit):
         document = self.topology()

@@ -12,6 +12,7 @@ import unittest
 from harness import wait_until
 from harness.cluster import TOPOLOGY, ClusterTest
 from harness.cutting_proxy import CuttingProxy
+from harness.info import parse_info
 
 LOST = "Cluster: etcd has|Cluster: etcd was restored|another etcd|the watch of etcd"
 
@@ -38,8 +39,7 @@ class ClusterEtcdTest(ClusterTest):
 
     def info(self, server):
         with server.connect() as connection:
-            answer = connection.call("CLUSTER", "INFO")
-        return dict(line.split(":", 1) for line in answer.decode().split("\r\n") if line)
+            return parse_info(connection.call("CLUSTER", "INFO"))
 
     def wait_for_topology(self, servers, state):
         for server in servers:

@@ -14,7 +14,7 @@ import unittest
 from harness import DEADLINE_S, wait_until
 from harness.cluster import NAME, TOPOLOGY, ClusterTest
 from harness.cutting_proxy import CuttingProxy
-from harness.replication import info
+from harness.info import info
 from harness.resp import ErrorReply
 
 # The key is in slot 3300, which belongs to the first of two shards.

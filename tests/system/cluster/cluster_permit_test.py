@@ -9,7 +9,8 @@ import unittest
 
 from harness import let_time_pass, wait_until
 from harness.cluster import ClusterTest
-from harness.replication import info, offset
+from harness.info import info
+from harness.replication import offset
 from harness.shard_writer import KEY_TAG, Writer
 
 

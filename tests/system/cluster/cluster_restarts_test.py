@@ -13,8 +13,8 @@ import unittest
 from harness import disks, let_time_pass, wait_until
 from harness.cluster import NAME, ClusterTest
 from harness.cutting_proxy import CuttingProxy
+from harness.info import info
 from harness.process import Process
-from harness.replication import info
 
 NO_MOUNTS = disks.why_no_mounts()
 LOG = ("--appendonly", "yes")

@@ -9,7 +9,6 @@ If a connection is closed before the reply, the outcome of the request is unknow
 that a library reports to its caller fails the test.
 """
 
-import json
 import re
 import signal
 import time
@@ -86,11 +85,9 @@ class ClusterRollingTest(ClusterLoadTest):
         self.restart(server)
 
     def wait_for_status(self):
-        def states():
-            status = json.loads(self.tool("--json", "status"))
-            return [node["state"] for shard in status["shards"] for node in shard["nodes"]]
-
-        wait_until(lambda: states() == ["ok", "in sync"] * SHARDS, lambda: f"whole: {states()}")
+        wait_until(
+            lambda: self.states() == ["ok", "in sync"] * SHARDS, lambda: f"whole: {self.states()}"
+        )
 
     def check_followers(self, followers):
         errors = [

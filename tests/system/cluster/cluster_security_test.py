@@ -4,7 +4,6 @@
 
 etcd and the servers accept only TLS connections and require users with passwords."""
 
-import json
 import logging
 import shutil
 import subprocess
@@ -89,10 +88,6 @@ class ClusterSecurityTest(ClusterTest):
         )  # fmt: skip
         self.assertEqual((done.returncode, done.stderr), (0, ""), done)
         return done.stdout
-
-    def states(self):
-        status = json.loads(self.tool("--json", "status"))
-        return [node["state"] for shard in status["shards"] for node in shard["nodes"]]
 
     def start_secured_cluster(self, count, *options):
         """Starts a cluster of `count` servers. Each shard has a leader and a replica."""

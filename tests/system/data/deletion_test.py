@@ -11,7 +11,8 @@ import tempfile
 import unittest
 
 from harness import let_time_pass, seed_from_environment, wait_until
-from harness.replication import DEBUG, ReplicaTest, digest, info
+from harness.info import info
+from harness.replication import DEBUG, ReplicaTest, digest
 
 ROUNDS = 300
 FILTERS = {

@@ -10,7 +10,8 @@ import threading
 import unittest
 
 from harness import ServerTest, wait_until
-from harness.replication_peer import RawReplica, info
+from harness.info import info
+from harness.replication_peer import RawReplica
 from harness.resp import ErrorReply, Push, encode
 
 

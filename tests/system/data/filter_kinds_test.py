@@ -12,7 +12,8 @@ import time
 import unittest
 
 from harness import ServerTest, let_time_pass, wait_until, wait_until_loaded
-from harness.replication import DEBUG, digest, info
+from harness.info import info
+from harness.replication import DEBUG, digest
 
 KINDS = {
     "plain": (),

@@ -14,7 +14,8 @@ import unittest
 from harness import wait_until, wait_until_loaded
 from harness.huge_pages import PIECE_BYTES, expect_items, fill, huge_bytes, memory_field
 from harness.huge_pages import wait_for_huge_bytes
-from harness.replication import ReplicaTest, digest, info
+from harness.info import info
+from harness.replication import ReplicaTest, digest
 
 CAPACITY = 56_000_000  # at an error rate of 1 %, the array takes about 70 MB
 CHECKED_ITEMS = 20_000

@@ -5,6 +5,7 @@
 import unittest
 
 from harness import ServerTest, wait_until
+from harness.info import info
 
 # Fields of INFO stats that increase even without persistence and replication.
 MOVED = {
@@ -21,11 +22,6 @@ MOVED = {
     "total_writes_processed",
     "rejected_connections",
 }
-
-
-def info(client, section):
-    lines = client.call("INFO", section).decode().splitlines()
-    return dict(line.split(":", 1) for line in lines if ":" in line)
 
 
 class InfoTest(ServerTest):

@@ -14,7 +14,8 @@ import unittest
 
 from harness import wait_until, wait_until_loaded
 from harness.counts import count
-from harness.replication import ReplicaTest, info
+from harness.info import info
+from harness.replication import ReplicaTest
 
 CAPACITY = count("SPARSE_CAPACITY")
 ITEMS = count("SPARSE_ITEMS")

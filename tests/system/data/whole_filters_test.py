@@ -13,7 +13,8 @@ import unittest
 
 from harness import seed_from_environment, wait_until, wait_until_loaded
 from harness.counts import count
-from harness.replication import ReplicaTest, info
+from harness.info import info
+from harness.replication import ReplicaTest
 
 LAYOUTS = ("native", "native-2", "redisbloom", "valkey-bloom")
 ROUNDS = count("WHOLE_FILTER_ROUNDS")

@@ -11,7 +11,8 @@ import tempfile
 import unittest
 
 from harness import free_port, let_time_pass, pace, seed_from_environment, wait_until
-from harness.replication import DEBUG, ReplicaTest, digest, info
+from harness.info import info
+from harness.replication import DEBUG, ReplicaTest, digest
 
 WINDOW_S = 2
 ROUNDS = 250

@@ -19,7 +19,7 @@ import unittest
 
 from harness import ServerTest, disks, let_time_pass, seed_from_environment, wait_until
 from harness.counts import count
-from harness.replication import info as replication_info
+from harness.info import info as replication_info
 from harness.resp import ErrorReply, encode
 from harness.write_load import Load
 

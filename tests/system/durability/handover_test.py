@@ -22,10 +22,7 @@ class HandoverTest(ServerTest):
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 
     def serve(self, *options):
-        server = self.start_server("--dir", self.directory, *options)
-        connection = server.connect()
-        self.addCleanup(connection.close)
-        return server, connection
+        return self.serve_directory(self.directory, *options)
 
     def fill(self, connection):
         for key, value in STRINGS.items():

@@ -22,12 +22,9 @@ class RenamedCommandsTest(ReplicaTest):
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 
     def serve(self, *options):
-        server = self.start_server(
-            "--dir", self.directory, "--appendonly", "yes", "--appendfsync", "always", *options
+        return self.serve_directory(
+            self.directory, "--appendonly", "yes", "--appendfsync", "always", *options
         )
-        connection = server.connect()
-        self.addCleanup(connection.close)
-        return server, connection
 
     def fill(self, connection):
         self.assertEqual(connection.call("WRITE", "text", "a"), b"OK")

@@ -13,8 +13,8 @@ import tempfile
 import unittest
 
 from harness import DEADLINE_S, SERVER, ServerTest, free_port, wait_until
+from harness.info import info
 from harness.preloads import process_faults
-from harness.replication import info
 from harness.resp import Connection, encode
 
 LOG = pathlib.Path("appendonlydir")

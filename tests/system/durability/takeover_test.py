@@ -24,13 +24,7 @@ LOGS = tuple(
 
 class TakeoverTest(VectorChecks, ServerTest):
     def serve(self, *options):
-        """Starts a server on the data directory `self.directory`. Returns the server and a
-        connection.
-        """
-        server = self.start_server("--dir", self.directory, *options)
-        connection = server.connect()
-        self.addCleanup(connection.close)
-        return server, connection
+        return self.serve_directory(self.directory, *options)
 
     def begin(self):
         """Sets `self.directory` to a new directory, because a running server still locks the

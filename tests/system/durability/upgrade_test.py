@@ -13,19 +13,14 @@ import tempfile
 import unittest
 
 from harness import DEADLINE_S, ROOT, SERVER, ServerTest, wait_until
-from harness.replication_peer import info
+from harness.info import info
+from harness.resp import plain
 from harness.scripted_leader import ScriptedLeader
 
 RECORDED = sorted((ROOT / "tests/vectors/upgrade").iterdir())
 # The key that the last command of a recorded replication stream sets, to mark the end of the
 # stream.
 END_MARK = "end-of-the-stream"
-
-
-def plain(reply):
-    if isinstance(reply, bytes):
-        return reply.decode()
-    return [plain(one) for one in reply] if isinstance(reply, list) else reply
 
 
 class UpgradeTest(ServerTest):
@@ -39,12 +34,6 @@ class UpgradeTest(ServerTest):
             with self.subTest(version=version.name, question=question[:2]):
                 self.assertEqual(plain(client.call(*question)), expected)
 
-    def serve(self, directory, *options):
-        server = self.start_server("--dir", directory, *options)
-        client = server.connect()
-        self.addCleanup(client.close)
-        return server, client
-
     def test_something_was_recorded(self):
         self.assertIn("before-1.0", [version.name for version in RECORDED])
 
@@ -52,19 +41,19 @@ class UpgradeTest(ServerTest):
         for version in RECORDED:
             directory = self.directory()
             shutil.copy(version / "dump.rdb", directory)
-            self.check(version, self.serve(directory)[1])
+            self.check(version, self.serve_directory(directory)[1])
 
     def test_log_is_loaded_and_continued(self):
         for version in RECORDED:
             directory = self.directory()
             shutil.copytree(version / "appendonlydir", directory / "appendonlydir")
             options = ("--appendonly", "yes")
-            server, client = self.serve(directory, *options)
+            server, client = self.serve_directory(directory, *options)
             self.check(version, client)
             # The server appends new commands to the log of the earlier version.
             self.assertEqual(client.call("BF.ADD", "late", "item:new"), 1)
             server.crash()
-            _, client = self.serve(directory, *options)
+            _, client = self.serve_directory(directory, *options)
             self.assertEqual(client.call("BF.EXISTS", "late", "item:new"), 1)
             self.assertEqual(client.call("BF.EXISTS", "late", "item:0"), 1)
 
@@ -72,7 +61,9 @@ class UpgradeTest(ServerTest):
         for version in RECORDED:
             leader = ScriptedLeader(lambda link, version=version: self.send(link, version))
             self.addCleanup(leader.close)
-            _, client = self.serve(self.directory(), "--replicaof", f"127.0.0.1 {leader.port}")
+            _, client = self.serve_directory(
+                self.directory(), "--replicaof", f"127.0.0.1 {leader.port}"
+            )
             wait_until(
                 lambda client=client: client.call("EXISTS", END_MARK) == 1, "the stream's end"
             )
@@ -103,7 +94,7 @@ class UpgradeTest(ServerTest):
         """Servers before 1.0 can load what a server with bf-native-version 1 writes."""
         recorded = (ROOT / "tests/vectors/bloomery/dump/native.bin").read_bytes()
         for version in (1, 2):
-            client = self.serve(self.directory(), "--bf-native-version", version)[1]
+            client = self.serve_directory(self.directory(), "--bf-native-version", version)[1]
             client.call("BF.RESERVE", "native", "0.01", 200)
             client.call("BF.MADD", "native", *(f"item:{number}" for number in range(150)))
             self.assertEqual(client.call("DUMP", "native") == recorded, version == 1, version)

@@ -9,7 +9,7 @@ This file exports the names that most tests need. Tests import other names from 
 | settings, counts | settings from the environment: programs, seed, size of a test |
 | process, server_case | a server process, and the test case that owns servers |
 | waiting, ports | waiting for a condition, and free ports |
-| resp | a raw client that keeps the bytes of each reply |
+| resp, info | a raw client that keeps the bytes of each reply, and the fields of INFO |
 | tls, tls_files | servers and connections with certificates |
 | preloads | libraries that change the time, processes and threads of a server |
 | disks, network, cutting_proxy | disks that fill or lose power, networks and links that are cut |

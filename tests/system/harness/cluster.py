@@ -98,6 +98,11 @@ class ClusterTest(EtcdTest, ServerTest):
         self.assertEqual((done.returncode, done.stderr), (0, ""), done)
         return done.stdout
 
+    def states(self):
+        """Returns the state of each node, as `bloomery-cluster status` reports it."""
+        status = json.loads(self.tool("--json", "status"))
+        return [node["state"] for shard in status["shards"] for node in shard["nodes"]]
+
     def has_role(self, server, role):
         with server.connect() as connection:
             return connection.call("ROLE")[0] == role

@@ -135,9 +135,6 @@ class Witness(threading.Thread):
     def first_of(self, server, since=0.0):
         return min((one.at for one in self.acknowledged(server) if one.sent > since), default=None)
 
-    def last_of(self, server):
-        return max((one.at for one in self.acknowledged(server)), default=None)
-
     def stop(self):
         self.is_ending.set()
         self.join(DEADLINE_S)

@@ -3,7 +3,7 @@
 
 import functools
 
-from harness.replication import info
+from harness.info import info
 from harness.resp import encode
 from harness.waiting import wait_until
 

@@ -4,14 +4,9 @@ same offset.
 """
 
 from harness import ServerTest, wait_until
+from harness.info import info
 
 DEBUG = ("--enable-debug-command", "yes")  # options with which a server allows DEBUG DIGEST
-
-
-def info(connection, section="replication"):
-    """Returns the fields of one section of INFO."""
-    text = connection.call("INFO", section).decode()
-    return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
 
 
 def digest(connection):

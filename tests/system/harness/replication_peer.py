@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Further shared parts of replication tests: a minimal replica on a socket, a proxy that cuts
-links, threads that write, and the fields of INFO.
+links, and threads that write.
 """
 
 import random
@@ -10,12 +10,6 @@ import time
 
 from harness.resp import Connection, encode
 from harness.waiting import DEADLINE_S, pace
-
-
-def info(connection, section="replication"):
-    """Returns the fields of one section of INFO as a dictionary of texts."""
-    text = connection.call("INFO", section).decode()
-    return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
 
 
 class RawReplica:

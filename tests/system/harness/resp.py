@@ -57,6 +57,13 @@ def _parse_double(text):
     return float(text.decode())
 
 
+def plain(reply):
+    """Converts a reply into a value that JSON can hold."""
+    if isinstance(reply, bytes):
+        return reply.decode()
+    return [plain(one) for one in reply] if isinstance(reply, list) else reply
+
+
 class Connection:
     """One socket connection. Not thread-safe."""
 

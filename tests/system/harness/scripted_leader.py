@@ -5,8 +5,6 @@ import contextlib
 import socket
 import threading
 
-from harness.resp import encode
-
 REPLICATION_ID = "a" * 40
 
 
@@ -97,9 +95,6 @@ class Link:
 
     def send(self, data):
         self.connection.sendall(data)
-
-    def send_commands(self, *commands):
-        self.send(b"".join(encode(*command) for command in commands))
 
     def full_resync(self, snapshot, offset=0, mark=None, replication_id=REPLICATION_ID):
         """Answers PSYNC with FULLRESYNC. Sends the snapshot with its size, or with the end mark

@@ -10,6 +10,7 @@ import pathlib
 import shutil
 
 from harness import ROOT, SERVER, SLOW, Process, free_port, wait_until
+from harness.info import parse_info
 from harness.network import create_network
 from harness.resp import Connection, ErrorReply
 
@@ -41,11 +42,6 @@ def sample(name, changes):
             lines.append(line)
     lines += [f"{key} {value}" for key, value in changes.items() if key not in used and value]
     return "".join(line + "\n" for line in lines)
-
-
-def parse_info(text):
-    pairs = (line.split(":", 1) for line in text.decode().splitlines() if ":" in line)
-    return dict(pairs)
 
 
 def quietly(ask, *arguments):

@@ -30,6 +30,15 @@ class ServerTest(unittest.TestCase):
         """Starts the program under test and waits until it is ready."""
         return self._start(SERVER, self._defaults(options), prefix, listen, more)
 
+    def serve_directory(self, directory, *options):
+        """Starts the program under test on the data directory. Returns the server and a connection,
+        which is closed when the test ends.
+        """
+        server = self.start_server("--dir", directory, *options)
+        connection = server.connect()
+        self.addCleanup(connection.close)
+        return server, connection
+
     def start_redis(self, *options, **more):
         """Starts Debian's redis-server, for comparison with our server."""
         program = shutil.which("redis-server")

@@ -12,6 +12,7 @@ import sys
 import time
 
 from harness import SERVER, Process, free_port, let_time_pass, pace, soak_load, wait_until
+from harness.info import info
 
 GROWTH_MB_PER_MINUTE_MAX = 1.0
 # Without a leak, the memory at two calm points (see CALM_EVERY_S) may differ by this many
@@ -73,10 +74,6 @@ class SoakServer(Process):
         self.samples = []  # the server's memory, measured once a second under load
         self.calm_samples = []
 
-    def info(self, client, section):
-        lines = client.call("INFO", section).decode().splitlines()
-        return dict(line.split(":", 1) for line in lines if ":" in line)
-
     def sample(self, client, at_s):
         """Returns a Sample of the server's current memory usage."""
         status = {}
@@ -85,11 +82,8 @@ class SoakServer(Process):
                 name, _, value = line.partition(":")
                 if value.endswith(" kB\n"):
                     status[name] = int(value.split()[0]) << 10
-        used = int(self.info(client, "memory")["used_memory"])
+        used = int(info(client, "memory")["used_memory"])
         return Sample(at_s, status["VmRSS"], status["RssAnon"], status["RssShmem"], used)
-
-    def warning_lines(self):
-        return [f"log of port {self.port}: {line}" for line in self.unexpected_lines()]
 
 
 def machine_shared_bytes():
@@ -181,10 +175,7 @@ class Soak:
 
     def wait_for_replica(self):
         def caught_up():
-            states = [
-                server.info(self.clients[name], "replication")
-                for name, server in self.servers.items()
-            ]
+            states = [info(self.clients[name]) for name in self.servers]
             return states[0]["master_repl_offset"] == states[1]["master_repl_offset"]
 
         wait_until(caught_up, "the replica has all of the stream")

@@ -10,7 +10,8 @@ import unittest
 
 from harness import DEADLINE_S, wait_until
 from harness.counts import count
-from harness.replication import ReplicaTest, info
+from harness.info import info
+from harness.replication import ReplicaTest
 from harness.resp import Connection, ErrorReply, encode
 
 HANDOVERS = count("HANDOVERS")

@@ -12,7 +12,8 @@ import unittest
 
 from harness import seed_from_environment, wait_until
 from harness.foreign_models import RedisBloomReplica, ValkeyBloomReplica
-from harness.replication import DEBUG, ReplicaTest, digest, info
+from harness.info import info
+from harness.replication import DEBUG, ReplicaTest, digest
 from harness.replication_peer import RawReplica
 from harness.resp import ErrorReply
 from harness.vector_checks import VECTORS

@@ -11,7 +11,8 @@ import time
 import unittest
 
 from harness import DEADLINE_S, SLOW, ServerTest, seed_from_environment, wait_until
-from harness.replication_peer import RawReplica, info
+from harness.info import info
+from harness.replication_peer import RawReplica
 from harness.resp import encode
 
 

@@ -16,7 +16,8 @@ import time
 import unittest
 
 from harness import SLOW, ServerTest, pace, seed_from_environment, wait_until
-from harness.replication_peer import CuttingProxy, RawReplica, Writers, info
+from harness.info import info
+from harness.replication_peer import CuttingProxy, RawReplica, Writers
 from harness.resp import encode
 from harness.waiting import DEADLINE_S
 

@@ -12,8 +12,9 @@ import tempfile
 import unittest
 
 from harness import wait_until
+from harness.info import info
 from harness.process import Process
-from harness.replication import ReplicaTest, digest, info
+from harness.replication import ReplicaTest, digest
 
 OPTIONS = (
     *("--appendonly", "yes", "--enable-debug-command", "yes"),

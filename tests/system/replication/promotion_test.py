@@ -19,7 +19,8 @@ import unittest
 
 from harness import let_time_pass, seed_from_environment, wait_until
 from harness.counts import count
-from harness.replication import ReplicaTest, info
+from harness.info import info
+from harness.replication import ReplicaTest
 from harness.resp import Connection, ErrorReply
 
 KILLS = count("PROMOTION_KILLS")

@@ -13,7 +13,8 @@ import unittest
 
 from harness import let_time_pass, seed_from_environment, wait_until
 from harness.counts import count
-from harness.replication import ReplicaTest, info, offset
+from harness.info import info
+from harness.replication import ReplicaTest, offset
 from harness.resp import ErrorReply, encode
 from harness.write_load import Load
 

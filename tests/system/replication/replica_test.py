@@ -9,7 +9,8 @@ import unittest
 
 from harness import seed_from_environment, wait_until
 from harness.cutting_proxy import CuttingProxy
-from harness.replication import ReplicaTest, info
+from harness.info import info
+from harness.replication import ReplicaTest
 from harness.resp import Connection, encode
 
 

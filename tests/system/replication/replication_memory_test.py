@@ -12,7 +12,8 @@ import unittest
 
 from harness import SANITIZED, wait_until
 from harness.counts import count
-from harness.replication import ReplicaTest, info
+from harness.info import info
+from harness.replication import ReplicaTest
 from harness.replication_peer import RawReplica
 
 FILTER_MB = count("FILTER_MB")

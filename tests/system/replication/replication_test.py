@@ -14,7 +14,8 @@ import unittest
 from harness import free_port, pace, seed_from_environment, wait_until
 from harness.counts import count
 from harness.cutting_proxy import CuttingProxy
-from harness.replication import ReplicaTest, info, offset
+from harness.info import info
+from harness.replication import ReplicaTest, offset
 from harness.resp import Connection, ErrorReply, encode
 
 CUTS = count("LINK_CUTS")

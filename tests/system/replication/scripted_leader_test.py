@@ -7,7 +7,8 @@ import shutil
 import tempfile
 import unittest
 
-from harness.replication import ReplicaTest, info
+from harness.info import info
+from harness.replication import ReplicaTest
 from harness.resp import ErrorReply
 from harness.scripted_leader import ScriptedLeader
 from harness.vector_checks import VECTORS, VectorChecks

@@ -7,7 +7,8 @@ import tempfile
 import unittest
 
 from harness import free_port, wait_until
-from harness.replication import ReplicaTest, info
+from harness.info import info
+from harness.replication import ReplicaTest
 from harness.tls_files import TlsFiles
 
 

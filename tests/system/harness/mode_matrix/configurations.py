@@ -9,8 +9,9 @@ import contextlib
 
 from harness import wait_until
 from harness.huge_pages import PIECE_BYTES, fill, huge_bytes, wait_for_huge_bytes
+from harness.info import info
 from harness.mode_matrix.cell_run import KEY_PREFIX, Client
-from harness.replication import digest, info
+from harness.replication import digest
 from harness.resp import Connection, ErrorReply
 from harness.tls import TlsConnection
 

@@ -13,8 +13,8 @@ import signal
 
 from harness import free_port, wait_until
 from harness.cutting_proxy import CuttingProxy
+from harness.info import info
 from harness.mode_matrix.cell_run import KEY_PREFIX, Client
-from harness.replication import info
 
 LOG = ("--appendonly", "yes")
 BALLAST = f"{KEY_PREFIX}:ballast"
