@@ -147,16 +147,27 @@ TEST(RequestReaderTest, RejectsMalformedRequests) {
   EXPECT_EQ(verdict("GET / HTTP/2.0\r\n\r\n"), 505U);
 }
 
-TEST(RequestReaderTest, NoiseIsReadWithoutHarm) {
+TEST(RequestReaderTest, NoiseIsReadOrRejected) {
+  constexpr int kRounds = 2000;
   std::mt19937 random(7);
-  for (int round = 0; round < 2000; ++round) {
+  int rejected = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    SCOPED_TRACE(round);
     std::string bytes = kRequest;
     for (int i = 0; i < 4; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
     RequestReader reader;
     reader.feed(bytes);
-    for (int i = 0; i < 4 && reader.next() == Status::kRequest; ++i) {
+    Status status = reader.next();
+    for (; status == Status::kRequest; status = reader.next()) {
+      ASSERT_TRUE(reader.request().path.starts_with('/')) << reader.request().path;
     }
+    if (status != Status::kError) continue;
+    ++rejected;
+    EXPECT_GE(reader.refusal().status, 400U);
+    EXPECT_EQ(reader.next(), Status::kError) << "nothing is parsed after an error";
   }
+  EXPECT_GT(rejected, 0);
+  EXPECT_LT(rejected, kRounds);
 }
 
 }  // namespace

@@ -123,9 +123,16 @@ TEST(SupervisorEnvironment, UnsupervisedServerSendsNothing) {
 }
 
 TEST(SupervisorEnvironment, WithoutSocketNothingIsSent) {
+  const ServiceManager manager;
+  const std::string path = std::getenv("NOTIFY_SOCKET");
+  ::unsetenv("NOTIFY_SOCKET");
   Supervisor supervisor(Supervised::kAuto);
+  // If the supervisor sent a message nevertheless, the manager would now receive it.
+  ::setenv("NOTIFY_SOCKET", path.c_str(), 1);
   supervisor.ready("Ready to accept connections");
+  supervisor.tick(100 * kSecondUs, -1);
   supervisor.stopping();
+  EXPECT_EQ(manager.hear(), "");
 }
 
 TEST(SupervisorEnvironment, TheWatchdogsIntervalIsTheManagers) {
