@@ -30,6 +30,9 @@ class ExpiryIndex {
  public:
   // A time that no clock reaches.
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  // The bound on records per key is twice the number at which purge() begins to remove records. One
+  // call checks only kPurgeSteps records, so a pass over all records takes many calls. Meanwhile
+  // records are added, or keys lose their expiry.
   static constexpr size_t kRecordsPerKeyMax = 4;
   static constexpr size_t kSparesMax = 512;
   static constexpr int kPurgeSteps = 8;
@@ -54,7 +57,7 @@ class ExpiryIndex {
   // one record of each hash. It then calls latest_of() for each of these records.
   template <class LatestOf>
   void purge(size_t key_count, LatestOf&& latest_of) {
-    if (size() <= 2 * key_count + kSparesMax) return;
+    if (size() <= kRecordsPerKeyMax / 2 * key_count + kSparesMax) return;
     // Each call checks several records, so that the number of unneeded records falls.
     for (int step = 0; step < kPurgeSteps && size() > 0; ++step) {
       purge_at_ %= size();
