@@ -77,7 +77,7 @@ void ReplicaController::start(ReplayerFactory make_replayer) {
   parts_.config.follow({OptionId::kMasterAuth, OptionId::kMasterUser, OptionId::kRdbForeignTypes,
                         OptionId::kReplTimeout},
                        [this] { retry_soon(); });
-  thread_ = start_thread("follower", [this] { run(); });
+  thread_ = start_thread("replica", [this] { run(); });
 }
 
 void ReplicaController::stop() {
