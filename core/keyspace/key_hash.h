@@ -5,6 +5,7 @@
 // keys are placed by slot, the stripe is the slot's low 6 bits. The 8 bits after the tag are then
 // the other bits of the slot.
 //
+// Thread safety: constants and pure functions.
 // Source: XXH3 (https://github.com/Cyan4973/xxHash), with a seed, so that clients cannot choose
 // keys of equal hashes.
 #pragma once

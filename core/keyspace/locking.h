@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Locking: states whether a function that accesses many keys locks their stripes itself.
+//
+// Thread safety: constants.
 #pragma once
 
 #include <cstdint>

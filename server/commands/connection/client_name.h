@@ -2,6 +2,8 @@
 //
 // The rules for client names. Names are printable ASCII without spaces, so that no name can forge a
 // line of CLIENT LIST. Their length is limited, so that they cannot be used to store data.
+//
+// Thread safety: constants and pure functions.
 #pragma once
 
 #include <algorithm>

@@ -2,6 +2,8 @@
 //
 // Defines the module entry that clients look for before they use BF.* commands. It has RedisBloom's
 // name and version.
+//
+// Thread-safe: the function uses only the given ReplyWriter.
 #pragma once
 
 #include "protocol/reply_writer.h"

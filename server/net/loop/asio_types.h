@@ -3,6 +3,7 @@
 // Defines the Asio types that the server uses. Descriptors and timers are bound to io_context at
 // compile time, which avoids the type-erased executor on the hot path.
 //
+// Thread safety: the timers of an io_context belong to the thread that runs it.
 // Source: https://www.boost.org/doc/libs/1_81_0/doc/html/boost_asio/overview/model/executors.html
 #pragma once
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // excerpt(): returns a peer's text for the log, truncated and without control characters.
+//
+// Thread safety: a pure function.
 #pragma once
 
 #include <algorithm>
