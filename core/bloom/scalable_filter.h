@@ -38,7 +38,7 @@ struct WindowRotation;
 // also added to the newest generation.
 enum class AddOutcome : uint8_t { kAdded, kPresent, kFull, kCannotGrow, kRefreshed };
 
-// Returns true if the add has changed the filter and must therefore be journaled.
+// Returns true if the add has changed the filter and must therefore be journalled.
 inline bool has_effect(AddOutcome outcome) {
   return outcome == AddOutcome::kAdded || outcome == AddOutcome::kRefreshed;
 }

@@ -42,7 +42,7 @@ class WindowRotations : public testing::Test {
   std::unique_ptr<ScalableFilter> filter_ = make(WindowUnit::kMilliseconds);
 };
 
-TEST_F(WindowRotations, DueRotationIsJournaled) {
+TEST_F(WindowRotations, DueRotationIsJournalled) {
   add();
   EXPECT_TRUE(rotate(2499));
   EXPECT_EQ(journalled(), "");

@@ -250,7 +250,7 @@ TEST_P(DeletableFilterTest, LayersEmptiedWithinABatchAreDropped) {
   EXPECT_GE(ended, uint64_t{kFilters});
 }
 
-// Only a deletion with effect is journaled. A deletion without effect must not drop a layer, even
+// Only a deletion with effect is journalled. A deletion without effect must not drop a layer, even
 // one whose item count is zero.
 TEST(DeletableFilterLayersTest, RemovalWithoutEffectDropsNoLayer) {
   FilterParameters parameters = filters::parameters(RegionLayout::kRow.id, 200, 0.01, 1);
