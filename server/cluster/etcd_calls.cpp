@@ -40,7 +40,7 @@ using boost::system::error_code;
 constexpr unsigned kHttpOk = 200;
 constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kIdleConnectionsMax = 4;
-constexpr std::chrono::seconds kTokenLimit{10};
+constexpr std::chrono::milliseconds kTokenLimitMax{12'000};
 constexpr uint32_t kHeaderBytesMax = 16 * 1024;
 constexpr size_t kReadBytes = size_t{64} << 10;
 constexpr size_t kHostBytesMax = 253;  // the longest host name by RFC 1035
@@ -108,6 +108,7 @@ struct EtcdCalls::Link {
   std::optional<asio::ssl::stream<boost::beast::tcp_stream&>> tls;
   boost::beast::flat_buffer buffer;  // bytes that were received but not parsed yet
   bool is_closed = false;
+  bool was_opened = false;
 };
 
 asio::awaitable<error_code> EtcdCalls::Link::read_some(http::basic_parser<false>& parser) {
@@ -154,6 +155,9 @@ struct EtcdCalls::Running {
   // True if etcd may have executed the call: it was sent, and no reply shows that etcd rejected it.
   bool sent = false;
 
+  // True until there is the token that the call needs.
+  bool awaits_token = true;
+
   // True after the call has requested a new token. A call requests at most one.
   bool asked_new_token = false;
   bool finished = false;
@@ -166,6 +170,7 @@ EtcdCalls::EtcdCalls(asio::io_context& io, EtcdOptions options, std::vector<Etcd
       options_(std::move(options)),
       endpoints_(std::move(endpoints)),
       tls_(std::move(tls)),
+      token_limit_(options_.token_limit),
       token_asked_(io) {}
 
 void EtcdCalls::start(Call call) {
@@ -199,13 +204,19 @@ void EtcdCalls::stop() {
 
 void EtcdCalls::on_limit(const RunningPointer& call) {
   if (call->finished) return;
-  move_on(call->member);
-  EtcdAnswer answer{EtcdOutcome::kRefused, {}, call->last_error};
-  if (call->sent) {
-    answer.outcome = EtcdOutcome::kUnknown;
-    answer.error = {EtcdCode::kDeadlineExceeded,
-                    fmt::format("{}: no answer within {} ms", endpoints_[call->member].url(),
-                                options_.call_limit.count())};
+  // The request for a token has a time limit of its own. It may go to another member than the call.
+  if (!call->awaits_token) move_on(call->member);
+  EtcdAnswer answer{
+      call->sent ? EtcdOutcome::kUnknown : EtcdOutcome::kRefused, {}, call->last_error};
+  const auto late = [&](size_t member, std::string_view what) {
+    return EtcdError{EtcdCode::kDeadlineExceeded,
+                     fmt::format("{}: no {} within {} ms", endpoints_[member].url(), what,
+                                 options_.call_limit.count())};
+  };
+  if (call->awaits_token && authenticating_) {
+    answer.error = late(authenticating_->member, "token for cluster-etcd-user");
+  } else if (call->sent) {
+    answer.error = late(call->member, "answer");
   }
   finish(call, std::move(answer));
 }
@@ -276,8 +287,10 @@ asio::awaitable<bool> EtcdCalls::try_current(RunningPointer call) {
 
 asio::awaitable<EtcdError> EtcdCalls::prepare(RunningPointer call) {
   call->member = current_;
+  call->awaits_token = true;
   const EtcdError unauthorized = co_await ensure_token();
   if (unauthorized.code != EtcdCode::kOk || call->finished) co_return unauthorized;
+  call->awaits_token = false;
   call->member = current_;  // another call may have changed current_ during the wait for the token
   call->link = take_idle();
   if (call->link) co_return EtcdError{};
@@ -301,7 +314,7 @@ bool EtcdCalls::on_error(const RunningPointer& call, EtcdError error) {
     finish(call, {EtcdOutcome::kRefused, {}, std::move(error)});
     return true;
   }
-  move_on(call->member);
+  if (!call->awaits_token) move_on(call->member);
   if (!call->sent || call->call.only_reads) return false;
   finish(call, {EtcdOutcome::kUnknown, {}, std::move(error)});
   return true;
@@ -313,6 +326,10 @@ EtcdCalls::LinkPointer EtcdCalls::make_link() {
 
 size_t EtcdCalls::member_of(const LinkPointer& link) {
   return link->member;
+}
+
+bool EtcdCalls::was_opened(const LinkPointer& link) {
+  return link->was_opened;
 }
 
 void EtcdCalls::close(const LinkPointer& link) {
@@ -336,6 +353,7 @@ EtcdError EtcdCalls::unreachable(const LinkPointer& link, std::string_view why) 
 }
 
 asio::awaitable<EtcdError> EtcdCalls::connect(LinkPointer link) {
+  link->was_opened = true;
   link->tcp.expires_after(options_.call_limit / 2);
   const EtcdEndpoint& endpoint = endpoints_[link->member];
   std::vector<tcp::endpoint> addresses;
@@ -460,8 +478,10 @@ asio::awaitable<EtcdError> EtcdCalls::ensure_token() {
 
 asio::awaitable<void> EtcdCalls::authenticate() {
   const auto self = shared_from_this();
+  const size_t member = authenticating_->member;
   auth_error_ = co_await fetch_token();
   close(std::exchange(authenticating_, nullptr));
+  if (auth_error_.code != EtcdCode::kOk && !is_refusal(auth_error_.code)) move_on(member);
   token_asked_.cancel();
 }
 
@@ -469,10 +489,14 @@ asio::awaitable<EtcdError> EtcdCalls::fetch_token() {
   const LinkPointer link = authenticating_;
   const EtcdError unconnected = co_await connect(link);
   if (unconnected.code != EtcdCode::kOk) co_return unconnected;
-  link->tcp.expires_after(kTokenLimit);
+  link->tcp.expires_after(token_limit_);
   const Reply reply = co_await exchange(link, "/v3/auth/authenticate",
                                         etcd_authenticate_json(options_.user, options_.password));
-  if (reply.error.code != EtcdCode::kOk) co_return reply.error;
+  if (reply.error.code != EtcdCode::kOk) {
+    token_limit_ = std::min(2 * token_limit_, kTokenLimitMax);
+    co_return reply.error;
+  }
+  token_limit_ = options_.token_limit;
   if (reply.status != kHttpOk) {
     const EtcdError error = parse_etcd_error(reply.status, reply.body);
     auth_is_off_ = error.code == EtcdCode::kFailedPrecondition;

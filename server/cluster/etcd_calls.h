@@ -95,6 +95,9 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   // Returns an unopened connection to the current member. run_stream() opens it.
   LinkPointer make_link();
   static size_t member_of(const LinkPointer& link);
+  // Returns whether an attempt was made to open the connection. It is false while the stream waits
+  // for a token.
+  static bool was_opened(const LinkPointer& link);
   // Closes the connection. Its pending operations end with an error.
   static void close(const LinkPointer& link);
   // Runs the stream on the connection, and returns why it has ended. `stream` must outlive the
@@ -128,8 +131,11 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   // If calls need a token, waits until there is one. On success, EtcdError::code is kOk.
   boost::asio::awaitable<EtcdError> ensure_token();
   // Requests a token for all waiting calls. The request may take longer than a call, because etcd
-  // hashes the password slowly on purpose. A call that timed out must not restart the request.
+  // hashes the password slowly on purpose. A call that timed out must not restart the request. If
+  // the request fails or is late, the next member becomes the current one.
   boost::asio::awaitable<void> authenticate();
+  // If etcd has not answered in time, the next request has twice the time. etcd may be busy with
+  // the passwords of many servers.
   boost::asio::awaitable<EtcdError> fetch_token();
   LinkPointer take_idle();
   EtcdError unreachable(const LinkPointer& link, std::string_view why) const;
@@ -143,6 +149,7 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   bool auth_is_off_ = false;    // true once etcd has reported that authentication is off
   LinkPointer authenticating_;  // the connection that requests a token; null if there is none
   EtcdError auth_error_;        // error of the last request for a token
+  std::chrono::milliseconds token_limit_;  // time limit of the next request for a token
 
   // The timer that is canceled when the reply to the token request arrives.
   boost::asio::steady_timer token_asked_;

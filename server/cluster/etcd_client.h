@@ -51,6 +51,9 @@ struct EtcdOptions {
   // Certificates of the authorities for https; empty: the system's.
   persistence::NamedFile ca_file = std::string();
   std::chrono::milliseconds call_limit{700};
+  // The time that a member has for checking the password. With --bcrypt-cost 14, etcd takes about a
+  // second.
+  std::chrono::milliseconds token_limit{3000};
 };
 
 enum class EtcdOutcome {

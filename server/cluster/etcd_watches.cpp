@@ -114,7 +114,7 @@ asio::awaitable<void> EtcdWatches::run(WatchPointer watch) {
     }
     const size_t member = EtcdCalls::member_of(watch->link);
     const bool moved = member != calls_->current();
-    calls_->move_on(member);
+    if (EtcdCalls::was_opened(watch->link)) calls_->move_on(member);
     if (watch->begun) watch->delay_time = kDelayMin;
     if (watch->begun && moved) continue;
     watch->delay.expires_after(watch->delay_time);

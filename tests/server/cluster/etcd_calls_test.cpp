@@ -32,12 +32,15 @@ class EtcdCallsTest : public testing::Test {
 
   // `limit` is the timeout of a call. Only tests of calls that time out make it shorter.
   void connect(const std::vector<std::string>& urls, std::string user = {},
-               milliseconds limit = seconds(10)) {
+               milliseconds limit = seconds(10), milliseconds token_limit = seconds(10)) {
     std::vector<EtcdEndpoint> endpoints;
     for (const std::string& url : urls) endpoints.push_back(*parse_etcd_endpoint(url));
-    calls_ = std::make_shared<EtcdCalls>(
-        io_, EtcdOptions{.user = std::move(user), .password = "p", .call_limit = limit}, endpoints,
-        nullptr);
+    calls_ = std::make_shared<EtcdCalls>(io_,
+                                         EtcdOptions{.user = std::move(user),
+                                                     .password = "p",
+                                                     .call_limit = limit,
+                                                     .token_limit = token_limit},
+                                         endpoints, nullptr);
   }
 
   EtcdAnswer call(bool only_reads = false) {
@@ -378,6 +381,35 @@ TEST_F(EtcdCallsTest, SlowAuthenticationIsAskedForOnce) {
   // On a busy machine, calls may take longer than their limit even now.
   EXPECT_TRUE(support::wait_until([&] { return call().outcome == EtcdOutcome::kAnswered; }));
   EXPECT_EQ(std::ranges::count_if(etcd.requests(), is_authentication), 1);
+}
+
+// Calls that wait for a token end before the request for the token. They must not move on, because
+// then the next request could go to the hung member again.
+TEST_F(EtcdCallsTest, HungMemberIsLeftWhenItsTokenIsLate) {
+  ScriptedEtcd hung(io_, silent);
+  ScriptedEtcd second(io_, [&](const std::string& request) {
+    return request.starts_with("POST /v3/auth/authenticate") ? http_reply(R"({"token":"t"})")
+                                                             : ok(request);
+  });
+  connect({hung.url(), second.url()}, "u", milliseconds(500), milliseconds(1500));
+  const EtcdAnswer early = call();
+  EXPECT_NE(early.error.message.find(hung.url() + ": no token"), std::string::npos)
+      << early.error.message;
+  EXPECT_EQ(calls_->current(), 0U) << "the token is still requested there";
+  EXPECT_TRUE(support::wait_until([&] { return call().outcome == EtcdOutcome::kAnswered; }));
+  EXPECT_EQ(hung.requests().size(), 1U);
+  EXPECT_EQ(calls_->current(), 1U);
+}
+
+TEST_F(EtcdCallsTest, StreamThatAwaitsATokenMovesNothing) {
+  ScriptedEtcd hung(io_, silent);
+  connect({hung.url()}, "u");
+  const EtcdCalls::LinkPointer link = calls_->make_link();
+  stream_ = {"/v3/watch", "{}", [](std::string_view) { return EtcdError{}; }, seconds(10)};
+  boost::asio::co_spawn(io_, calls_->run_stream(link, stream_),
+                        [](std::exception_ptr, const EtcdError&) {});
+  ASSERT_TRUE(run_until(io_, [&] { return hung.requests().size() == 1; }));
+  EXPECT_FALSE(EtcdCalls::was_opened(link));
 }
 
 TEST_F(EtcdCallsTest, AuthenticationMayBeSwitchedOnLater) {
