@@ -32,10 +32,10 @@ core::Result<std::unique_ptr<ssl::context>> make_tls(const persistence::NamedFil
 }  // namespace
 
 template <class Reply>
-void EtcdClient::call(std::string_view path, std::string body,
+void EtcdClient::call(EtcdRequest kind, std::string_view path, std::string body,
                       core::Result<Reply> (*parse)(std::string_view), EtcdHandler<Reply> handler,
-                      bool only_reads) {
-  auto on_answer = [parse, handler = std::move(handler)](EtcdAnswer answer) {
+                      bool may_be_repeated) {
+  auto on_answer = [this, kind, parse, handler = std::move(handler)](EtcdAnswer answer) {
     EtcdResult<Reply> result{answer.outcome, {}, std::move(answer.error)};
     if (result.answered()) {
       if (auto reply = parse(answer.reply)) {
@@ -48,9 +48,10 @@ void EtcdClient::call(std::string_view path, std::string body,
                         std::string(core::without_code(reply.error().message))};
       }
     }
+    report(kind, result.error);
     handler(std::move(result));
   };
-  calls_->start({std::string(path), std::move(body), only_reads, std::move(on_answer)});
+  calls_->start({std::string(path), std::move(body), may_be_repeated, std::move(on_answer)});
 }
 
 core::Result<std::unique_ptr<EtcdClient>> EtcdClient::make(boost::asio::io_context& io,
@@ -87,7 +88,8 @@ EtcdClient::~EtcdClient() {
 }
 
 void EtcdClient::range(const EtcdRange& range, EtcdHandler<EtcdRangeReply> handler) {
-  call("/v3/kv/range", etcd_range_json(range), parse_etcd_range, std::move(handler), true);
+  call(EtcdRequest::kRead, "/v3/kv/range", etcd_range_json(range), parse_etcd_range,
+       std::move(handler), true);
 }
 
 void EtcdClient::txn(const EtcdTxn& txn, EtcdHandler<EtcdTxnReply> handler) {
@@ -96,26 +98,33 @@ void EtcdClient::txn(const EtcdTxn& txn, EtcdHandler<EtcdTxnReply> handler) {
   };
   const bool only_reads =
       std::ranges::all_of(txn.success, reads) && std::ranges::all_of(txn.failure, reads);
-  call("/v3/kv/txn", etcd_txn_json(txn), parse_etcd_txn, std::move(handler), only_reads);
+  const auto kind = only_reads ? EtcdRequest::kRead : EtcdRequest::kChange;
+  call(kind, "/v3/kv/txn", etcd_txn_json(txn), parse_etcd_txn, std::move(handler), only_reads);
 }
 
 void EtcdClient::grant(uint64_t ttl_s, EtcdHandler<EtcdLeaseReply> handler) {
-  call("/v3/lease/grant", etcd_grant_json(ttl_s), parse_etcd_grant, std::move(handler));
+  call(EtcdRequest::kLease, "/v3/lease/grant", etcd_grant_json(ttl_s), parse_etcd_grant,
+       std::move(handler), false);
 }
 
 void EtcdClient::keep_alive(uint64_t lease, EtcdHandler<EtcdLeaseReply> handler) {
   // Sending a keepalive twice is harmless. So if a member of etcd does not answer, the call can be
   // sent to another member, like a call that only reads.
-  call("/v3/lease/keepalive", etcd_lease_json(lease), parse_etcd_keep_alive, std::move(handler),
-       true);
+  call(EtcdRequest::kLease, "/v3/lease/keepalive", etcd_lease_json(lease), parse_etcd_keep_alive,
+       std::move(handler), true);
 }
 
 void EtcdClient::revoke(uint64_t lease, EtcdHandler<EtcdRevokeReply> handler) {
-  call("/v3/lease/revoke", etcd_lease_json(lease), parse_etcd_revoke, std::move(handler));
+  call(EtcdRequest::kLease, "/v3/lease/revoke", etcd_lease_json(lease), parse_etcd_revoke,
+       std::move(handler), false);
 }
 
 uint64_t EtcdClient::watch(const EtcdWatch& watch, std::function<void(EtcdWatchNews)> handler) {
-  return watches_->start(watch, std::move(handler));
+  return watches_->start(watch, [this, handler = std::move(handler)](EtcdWatchNews news) {
+    const auto* const error = std::get_if<EtcdError>(&news);
+    report(EtcdRequest::kWatch, error == nullptr ? EtcdError{} : *error);
+    handler(std::move(news));
+  });
 }
 
 void EtcdClient::cancel(uint64_t watch) {

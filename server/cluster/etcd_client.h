@@ -90,11 +90,22 @@ struct EtcdChanges {
 // codes, such as kPermissionDenied, mean that etcd refused the watch.
 using EtcdWatchNews = std::variant<EtcdChanges, EtcdError>;
 
+// The kinds of requests, which etcd may refuse independently. Changes need more rights than reads,
+// and an etcd that is full refuses only changes and new leases.
+enum class EtcdRequest : uint8_t { kRead, kChange, kLease, kWatch };
+inline constexpr size_t kEtcdRequestKinds = 4;
+
 class EtcdClient {
  public:
   // Creates a client. Errors: an endpoint that is not a URL, a CA file that cannot be read.
   static core::Result<std::unique_ptr<EtcdClient>> make(boost::asio::io_context& io,
                                                         EtcdOptions options);
+  // Sets a function that is called before the handler of each request, with the error of the
+  // request. The code of the error is kOk if etcd has executed the request. A watch that etcd has
+  // confirmed counts as executed.
+  void on_result(std::function<void(EtcdRequest, const EtcdError&)> listener) {
+    on_result_ = std::move(listener);
+  }
   // Closes all connections; no handler runs afterwards.
   ~EtcdClient();
   EtcdClient(const EtcdClient&) = delete;
@@ -122,11 +133,16 @@ class EtcdClient {
   // Starts a call to etcd. When the reply arrives, `parse` parses it, and the result is passed to
   // `handler`.
   template <class Reply>
-  void call(std::string_view path, std::string body, core::Result<Reply> (*parse)(std::string_view),
-            EtcdHandler<Reply> handler, bool only_reads = false);
+  void call(EtcdRequest kind, std::string_view path, std::string body,
+            core::Result<Reply> (*parse)(std::string_view), EtcdHandler<Reply> handler,
+            bool may_be_repeated);
+  void report(EtcdRequest kind, const EtcdError& error) const {
+    if (on_result_) on_result_(kind, error);
+  }
 
   const std::shared_ptr<EtcdCalls> calls_;
   const std::shared_ptr<EtcdWatches> watches_;
+  std::function<void(EtcdRequest, const EtcdError&)> on_result_;
 };
 
 }  // namespace server::cluster

@@ -166,10 +166,13 @@ core::Result<> ClusterNode::connect() {
   options.ca_file = {config.text(OptionId::kClusterEtcdCaFile), "cluster-etcd-ca-file"};
   auto client = EtcdClient::make(io_, std::move(options));
   if (!client) return client.error();
-  client_ = *std::move(client);
+  etcd_.client = *std::move(client);
+  etcd_.client->on_result([this](EtcdRequest request, const EtcdError& error) {
+    etcd_.report.record(request, error, permit_clock_us());
+  });
   const std::chrono::milliseconds timeout(config.integer(OptionId::kClusterNodeTimeout));
   feed_ = std::make_unique<EtcdFeed>(
-      io_, *client_, keys_, 2 * timeout,
+      io_, *etcd_.client, keys_, 2 * timeout,
       EtcdFeed::Handlers{
           .on_topology = [this](const TopologyVersion& seen) { topology_seen(seen); },
           .on_alive =
@@ -196,9 +199,9 @@ core::Result<> ClusterNode::connect() {
   const std::string value =
       fmt::format(R"({{"run":"{}","ver":"{}"}})", parts_.run_id, BLOOMERY_VERSION);
   presence_ = std::make_unique<Presence>(
-      io_, *client_, Presence::LeaseSettings{keys_.alive(file_.id), value, timeout},
+      io_, *etcd_.client, Presence::LeaseSettings{keys_.alive(file_.id), value, timeout},
       may_appear(*member_));
-  announcer_ = std::make_unique<Announcer>(*client_, keys_, config, file_.id, file_.listening,
+  announcer_ = std::make_unique<Announcer>(*etcd_.client, keys_, config, file_.id, file_.listening,
                                            [this](const Listening& now) {
                                              file_.listening = now;
                                              due_.file = true;
@@ -239,7 +242,7 @@ void ClusterNode::stop() {
   announcer_.reset();
   presence_.reset();
   feed_.reset();
-  client_.reset();
+  etcd_.client.reset();
 }
 
 void ClusterNode::post(std::function<void(Member&, int64_t now_us)> task) {
@@ -359,7 +362,7 @@ void ClusterNode::show_service() {
   const int64_t now_us = permit_clock_us();
   const Service service = service_of(member_->service(now_us));
   show_permit(parts_.state, *member_);
-  parts_.state.set_etcd_up(presence_->etcd_answers());
+  parts_.state.set_etcd_up(presence_->etcd_answers() && etcd_.report.accepts(now_us));
   const Service before = parts_.state.service();
   if (before == service) return;
   if (service == Service::kDown && member_->leads()) {
@@ -379,7 +382,7 @@ void ClusterNode::carry_out(const ReadTopology& action) {
   // exactly known_revision. So the topology is read even if the revision has not changed.
   const bool reads_all = member_->topology_fault() == TopologyFault::kOlder;
   if (reads_all) txn.success = txn.failure;
-  client_->txn(txn, [this, action, reads_all](const EtcdResult<EtcdTxnReply>& result) {
+  etcd_.client->txn(txn, [this, action, reads_all](const EtcdResult<EtcdTxnReply>& result) {
     TopologyCheck check;
     if (result.answered() && result.reply.succeeded && !reads_all) {
       check.outcome = ReadOutcome::kUnchanged;
@@ -405,7 +408,7 @@ void ClusterNode::carry_out(const ChangeTopology& action) {
   }
   txn.success = {EtcdPut{keys_.topology, topology_json(action.topology)}};
   txn.failure = feed_->ranges();
-  client_->txn(txn, [this, call = action.call](const EtcdResult<EtcdTxnReply>& result) {
+  etcd_.client->txn(txn, [this, call = action.call](const EtcdResult<EtcdTxnReply>& result) {
     const int64_t now_us = permit_clock_us();
     if (!result.answered()) {
       // The outcome is unknown even if etcd refuses this attempt, because etcd may still execute an

@@ -38,6 +38,7 @@
 #include "server/cluster/view.h"
 #include "server/cluster_node/departure.h"
 #include "server/cluster_node/etcd_feed.h"
+#include "server/cluster_node/etcd_report.h"
 #include "server/cluster_node/latest_task.h"
 #include "server/cluster_node/node_host.h"
 #include "server/cluster_node/peers.h"
@@ -142,7 +143,10 @@ class ClusterNode final : public MemberQueue {
   std::optional<IdSet> alive_;  // ids of the live nodes; nullopt until etcd has answered
   Due due_;
   MemberWaits waits_;
-  std::unique_ptr<EtcdClient> client_;
+  struct {
+    EtcdReport report;
+    std::unique_ptr<EtcdClient> client;
+  } etcd_;
   std::unique_ptr<EtcdFeed> feed_;
   std::unique_ptr<Presence> presence_;
   std::unique_ptr<Announcer> announcer_;

@@ -137,7 +137,9 @@ void EtcdFeed::watch_from(uint64_t revision) {
 
 void EtcdFeed::take_news(const EtcdWatchNews& news) {
   if (const auto* error = std::get_if<EtcdError>(&news)) {
-    log_notice("Cluster: the watch of etcd ends: {}", error->message);
+    if (error->code == EtcdCode::kOutOfRange) {
+      log_notice("Cluster: the watch of etcd ends: {}", error->message);
+    }
     watch_ = 0;
     return read_in(kFeedRetry);
   }

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/server/cluster/scripted_etcd.h"
 
@@ -92,6 +93,38 @@ TEST_F(EtcdClientTest, ReplyThatIsNoneLeavesTheOutcomeUnknown) {
   const auto result = wait<EtcdTxnReply>([&](auto handler) { client->txn(put("a"), handler); });
   EXPECT_EQ(result.outcome, EtcdOutcome::kUnknown);
   EXPECT_EQ(result.error, (EtcdError{EtcdCode::kInternal, "etcd's reply: 'header' is no object"}));
+}
+
+TEST_F(EtcdClientTest, ReportsEachResultToTheListener) {
+  ScriptedEtcd etcd(io_, [](const std::string& request) {
+    if (request.starts_with("POST /v3/watch")) {
+      return http_stream("{\"result\":{\"created\":true}}\n");
+    }
+    if (request.starts_with("POST /v3/kv/txn")) {
+      return http_reply(R"({"code":7,"message":"denied"})", "403 Forbidden");
+    }
+    if (request.starts_with("POST /v3/lease/grant")) return http_reply(R"({"ID":"7","TTL":"5"})");
+    return http_reply("{}");
+  });
+  const auto client = connect(etcd);
+  std::vector<std::pair<EtcdRequest, EtcdCode>> results;
+  client->on_result([&](EtcdRequest request, const EtcdError& error) {
+    results.emplace_back(request, error.code);
+  });
+  wait<EtcdRangeReply>([&](auto h) { client->range({"a"}, h); });
+  wait<EtcdTxnReply>([&](auto h) { client->txn(put("a"), h); });
+  wait<EtcdTxnReply>([&](auto h) { client->txn({{}, {EtcdRange{"a"}}}, h); });
+  wait<EtcdLeaseReply>([&](auto h) { client->grant(5, h); });
+  client->watch({"a"}, [](const auto&) {});
+  EXPECT_TRUE(run_until(io_, [&] { return results.size() == 5; }));
+  using enum EtcdRequest;
+  const std::vector<std::pair<EtcdRequest, EtcdCode>> expected{
+      {kRead, EtcdCode::kOk},
+      {kChange, EtcdCode::kPermissionDenied},
+      {kRead, EtcdCode::kPermissionDenied},
+      {kLease, EtcdCode::kOk},
+      {kWatch, EtcdCode::kOk}};
+  EXPECT_EQ(results, expected);
 }
 
 TEST_F(EtcdClientTest, ReportsAMissingServerAsRefused) {

@@ -14,6 +14,7 @@ from harness.cluster import TOPOLOGY, ClusterTest
 from harness.cutting_proxy import CuttingProxy
 from harness.info import parse_info
 
+PASSWORD = "secret"
 LOST = "Cluster: etcd has|Cluster: etcd was restored|another etcd|the watch of etcd"
 
 
@@ -45,6 +46,38 @@ class ClusterEtcdTest(ClusterTest):
         for server in servers:
             wait_until(lambda one=server: self.info(one).get("cluster_topology") == state,
                        lambda one=server: f"{one.port} says {state}: {self.info(one)}")  # fmt: skip
+
+    def wait_for_etcd(self, server, state):
+        wait_until(
+            lambda: self.info(server)["cluster_etcd"] == state,
+            lambda: f"etcd is {state}: {self.info(server)}",
+        )
+
+    def start_user(self, index, password):
+        """Starts a server that has a user in etcd."""
+        server = self.start_node(
+            self.etcd, index, "--cluster-etcd-user", "bloomery", "--cluster-etcd-password", password
+        )
+        server.expect_log("Cluster: etcd refuses")
+        return server
+
+    def test_refusals_of_etcd_are_logged(self):
+        self.etcd = self.start_etcd()
+        self.etcd.enable_auth(PASSWORD)
+        self.start_user(0, "wrong").wait_for_log(
+            "etcd refuses .*authentication failed.*; correct cluster-etcd-user"
+        )
+        server = self.start_user(1, PASSWORD)
+        self.wait_for_etcd(server, "up")
+        root = f"root:{PASSWORD}"
+        role = ("--prefix=true", "bloomery/")
+        self.etcd.control("role", "revoke-permission", "bloomery", *role, user=root)
+        server.wait_for_log("etcd refuses .*permission denied; grant")
+        self.wait_for_etcd(server, "down")
+        self.etcd.control("role", "grant-permission", "bloomery", role[0], "readwrite", role[1],
+                          user=root)  # fmt: skip
+        self.wait_for_etcd(server, "up")
+        server.wait_for_log("etcd accepts this node's requests again")
 
     def test_silent_watch_hides_no_dead_leader(self):
         self.etcd = self.start_etcd()
