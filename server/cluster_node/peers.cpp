@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster_node/peers.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/post.hpp>
 #include <chrono>
@@ -13,6 +16,8 @@
 
 #include "persistence/journal.h"
 #include "server/base/config/config.h"
+#include "server/base/config/host.h"
+#include "server/base/log/log.h"
 #include "server/base/process/start_thread.h"
 #include "server/base/process/waker.h"
 #include "server/base/transport/resp_client.h"
@@ -30,6 +35,14 @@ std::string command_of(const std::vector<std::string>& words) {
   std::string command;
   persistence::append_command(command, views);
   return command;
+}
+
+// Returns whether the peer denies this node access. The password, the user or its rights are wrong,
+// or the peer is in protected mode.
+bool is_access_error(std::string_view line) {
+  constexpr std::string_view kStarts[] = {"-NOAUTH", "-NOPERM", "-WRONGPASS", "-DENIED",
+                                          "-ERR AUTH"};
+  return std::ranges::any_of(kStarts, [&](auto start) { return line.starts_with(start); });
 }
 
 }  // namespace
@@ -92,7 +105,10 @@ class Peers::Link {
       // A call whose time limit has passed is not sent. It may have waited for an earlier call that
       // was not answered.
       auto line = call.end > SteadyClock::now() ? ask(call) : std::nullopt;
-      if (!line) link_.reset();
+      // A link on which the peer refuses commands is not kept, because the password may be
+      // corrected.
+      if (!line || is_access_error(*line)) link_.reset();
+      if (line) report(*line);
       answer(std::move(call.handler), std::move(line));
     }
   }
@@ -103,7 +119,7 @@ class Peers::Link {
     // link is followed by an attempt on a new one.
     if (link_) {
       link_->end_at(end);
-      if (auto line = exchange(call.command)) return line;
+      if (auto line = exchange(call.command); line && !is_access_error(*line)) return line;
     }
     if (is_ending_ || !connect(end)) return std::nullopt;
     return exchange(call.command);
@@ -117,8 +133,24 @@ class Peers::Link {
     const Config& config = peers_.config_;
     target.uses_tls = config.flag(OptionId::kTlsReplication) && peers_.tls_ != nullptr;
     if (target.uses_tls) target.tls = peers_.tls_->client_context();
-    return link_->connect(target) && link_->authenticate(config.text(OptionId::kMasterUser),
-                                                         config.text(OptionId::kMasterAuth));
+    if (!link_->connect(target)) return false;
+    const auto authenticated =
+        link_->authenticate(config.text(OptionId::kMasterUser), config.text(OptionId::kMasterAuth));
+    if (!authenticated) report(fmt::format("-{}", authenticated.error().message));
+    return authenticated.has_value();
+  }
+
+  // Logs that the peer refuses access: once for each text, until the peer has answered a command.
+  void report(const std::string& line) {
+    if (!is_access_error(line)) {
+      if (line.starts_with('+')) reported_.clear();
+      return;
+    }
+    if (std::exchange(reported_, line) == line) return;
+    log_warning(
+        "Cluster: {} refuses this node's commands ({}): correct masteruser and masterauth of this "
+        "node, and give the user +clusterx",
+        host_and_port(address_.first, address_.second), line.substr(1));
   }
 
   std::optional<std::string> exchange(const std::string& command) {
@@ -134,8 +166,10 @@ class Peers::Link {
   std::deque<Call> calls_;
   std::atomic<bool> is_ending_{false};
   Waker waker_;
-  std::optional<RespClient> link_;  // only this link's thread uses link_
-  std::thread thread_;  // the last member, so that the thread starts after all others exist
+  // Only this link's thread uses link_ and reported_.
+  std::optional<RespClient> link_;
+  std::string reported_;  // the last logged refusal
+  std::thread thread_;    // the last member, so that the thread starts after all others exist
 };
 
 Peers::Peers(boost::asio::io_context& io, const Config& config, const Tls* tls, int64_t limit_ms)

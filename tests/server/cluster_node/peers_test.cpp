@@ -12,6 +12,7 @@
 #include "server/base/config/config.h"
 #include "tests/server/cluster/scripted_etcd.h"
 #include "tests/server/cluster_node/fake_node.h"
+#include "tests/support/captured_log.h"
 
 namespace server::cluster {
 namespace {
@@ -98,6 +99,36 @@ TEST_F(PeersTest, AuthenticatesAsAReplicaDoes) {
   EXPECT_TRUE(node.received().starts_with("*3\r\n$4\r\nAUTH\r\n$4\r\nnode\r\n$6\r\nsecret\r\n"));
   const FakeNode refusing({"-WRONGPASS\r\n"});
   EXPECT_EQ(ask(refusing.node(), {"A"}), std::nullopt);
+}
+
+// Each refusing connection is replaced, so that a corrected password or right has an effect.
+TEST_F(PeersTest, LinkThatIsRefusedIsNotKept) {
+  const FakeNode node(
+      {"+OK\r\n", "-NOAUTH required\r\n", "-NOPERM this user has no permissions\r\n", "+OK\r\n"});
+  EXPECT_EQ(ask(node.node(), {"A"}), "+OK");
+  EXPECT_EQ(ask(node.node(), {"B"}), "-NOPERM this user has no permissions") << "asked again";
+  EXPECT_EQ(node.connections(), 2);
+  EXPECT_EQ(ask(node.node(), {"C"}), "+OK");
+  EXPECT_EQ(node.connections(), 3);
+}
+
+TEST_F(PeersTest, LogsEachRefusalOnce) {
+  const CapturedLog log;
+  const std::string denied = "-NOPERM this user has no permissions\r\n";
+  const FakeNode node({denied, denied, "-NO reason\r\n", "+OK\r\n", "-NOAUTH required\r\n",
+                       "-NOAUTH required\r\n"});
+  for (int i = 0; i < 2; ++i) ask(node.node(), {"A"});
+  EXPECT_EQ(log.count("refuses this node's commands (NOPERM this user"), 1U);
+  for (int i = 0; i < 2; ++i) ask(node.node(), {"A"});
+  EXPECT_EQ(log.count("refuses"), 1U) << "an answer of an election is no refusal";
+  ask(node.node(), {"A"});
+  EXPECT_EQ(log.count("refuses"), 2U);
+  const NamedValue pairs[] = {{"masterauth", "wrong"}};
+  ASSERT_TRUE(config_.set(pairs));
+  const std::string wrong = "-WRONGPASS invalid\r\n";
+  const FakeNode strict({wrong, wrong});
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ask(strict.node(), {"A"}), std::nullopt);
+  EXPECT_EQ(log.count("commands (WRONGPASS invalid): correct masteruser"), 1U);
 }
 
 TEST_F(PeersTest, ALineWithoutEndIsBounded) {
