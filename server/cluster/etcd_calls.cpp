@@ -109,6 +109,7 @@ struct EtcdCalls::Link {
   boost::beast::flat_buffer buffer;  // bytes that were received but not parsed yet
   bool is_closed = false;
   bool was_opened = false;
+  bool awaits_address = false;
 };
 
 asio::awaitable<error_code> EtcdCalls::Link::read_some(http::basic_parser<false>& parser) {
@@ -134,6 +135,15 @@ asio::awaitable<error_code> EtcdCalls::Link::read(http::basic_parser<false>& par
   while (!failed && !parser.is_done()) failed = co_await read_some(parser);
   co_return failed;
 }
+
+// Lookup: the addresses of an endpoint's host name, by DNS. All connections to the endpoint share
+// one lookup at a time, because the io_context has only one thread for lookups.
+struct EtcdCalls::Lookup {
+  std::vector<tcp::endpoint> addresses;  // by the last lookup that found some
+  std::string error;                     // why the last lookup failed
+  bool is_running = false;
+  std::set<asio::steady_timer*> waits;  // canceled when the lookup ends
+};
 
 // The outcome of an HTTP exchange. kOk means that a reply was received, with any HTTP status.
 struct EtcdCalls::Reply {
@@ -171,7 +181,9 @@ EtcdCalls::EtcdCalls(asio::io_context& io, EtcdOptions options, std::vector<Etcd
       endpoints_(std::move(endpoints)),
       tls_(std::move(tls)),
       token_limit_(options_.token_limit),
-      token_asked_(io) {}
+      token_asked_(io) {
+  for (size_t i = 0; i < endpoints_.size(); ++i) lookups_.push_back(std::make_shared<Lookup>());
+}
 
 void EtcdCalls::start(Call call) {
   auto running = std::make_shared<Running>(io_, std::move(call));
@@ -200,6 +212,9 @@ void EtcdCalls::stop() {
   }
   calls_.clear();
   std::ranges::for_each(std::exchange(idle_, {}), close);
+  for (const LookupPointer& lookup : lookups_) {
+    for (asio::steady_timer* const wait : lookup->waits) wait->cancel();
+  }
 }
 
 void EtcdCalls::on_limit(const RunningPointer& call) {
@@ -213,7 +228,10 @@ void EtcdCalls::on_limit(const RunningPointer& call) {
                      fmt::format("{}: no {} within {} ms", endpoints_[member].url(), what,
                                  options_.call_limit.count())};
   };
-  if (call->awaits_token && authenticating_) {
+  const LinkPointer& link = call->awaits_token ? authenticating_ : call->link;
+  if (link && link->awaits_address) {
+    answer.error = late(link->member, "address from DNS");
+  } else if (call->awaits_token && authenticating_) {
     answer.error = late(authenticating_->member, "token for cluster-etcd-user");
   } else if (call->sent) {
     answer.error = late(call->member, "answer");
@@ -352,9 +370,39 @@ EtcdError EtcdCalls::unreachable(const LinkPointer& link, std::string_view why) 
   return {EtcdCode::kUnavailable, fmt::format("{}: {}", endpoints_[link->member].url(), why)};
 }
 
+EtcdCalls::LookupPointer EtcdCalls::look_up(size_t member) {
+  const LookupPointer lookup = lookups_[member];
+  if (!std::exchange(lookup->is_running, true)) {
+    asio::co_spawn(io_, run_lookup(member), asio::detached);
+  }
+  return lookup;
+}
+
+asio::awaitable<void> EtcdCalls::run_lookup(size_t member) {
+  const auto self = shared_from_this();
+  const LookupPointer lookup = lookups_[member];
+  const EtcdEndpoint& endpoint = endpoints_[member];
+  tcp::resolver resolver(io_);
+  const auto [failed, found] =
+      co_await resolver.async_resolve(endpoint.host, std::to_string(endpoint.port), kAsValue);
+  lookup->is_running = false;
+  lookup->error = failed.message();
+  if (!failed) lookup->addresses.clear();
+  for (const auto& entry : found) lookup->addresses.push_back(entry.endpoint());
+  for (asio::steady_timer* const wait : lookup->waits) wait->cancel();
+}
+
+asio::awaitable<void> EtcdCalls::wait_for(LookupPointer lookup, LinkPointer link) {
+  asio::steady_timer wait(io_, options_.token_limit);
+  lookup->waits.insert(&wait);
+  link->awaits_address = true;
+  co_await wait.async_wait(kAsValue);
+  link->awaits_address = false;
+  lookup->waits.erase(&wait);
+}
+
 asio::awaitable<EtcdError> EtcdCalls::connect(LinkPointer link) {
   link->was_opened = true;
-  link->tcp.expires_after(options_.call_limit / 2);
   const EtcdEndpoint& endpoint = endpoints_[link->member];
   std::vector<tcp::endpoint> addresses;
   error_code not_numeric;
@@ -362,13 +410,17 @@ asio::awaitable<EtcdError> EtcdCalls::connect(LinkPointer link) {
   if (!not_numeric) {
     addresses.emplace_back(address, endpoint.port);
   } else {
-    tcp::resolver resolver(io_);
-    const auto [failed, found] =
-        co_await resolver.async_resolve(endpoint.host, std::to_string(endpoint.port), kAsValue);
-    if (failed) co_return unreachable(link, "address: " + failed.message());
-    for (const auto& entry : found) addresses.push_back(entry.endpoint());
+    // Known addresses are used at once, and the lookup corrects them for the next connection.
+    const LookupPointer lookup = look_up(link->member);
+    if (lookup->addresses.empty()) co_await wait_for(lookup, link);
+    addresses = lookup->addresses;
+    if (addresses.empty()) {
+      if (lookup->is_running) co_return unreachable(link, "address: DNS does not answer");
+      co_return unreachable(link, "address: " + lookup->error);
+    }
   }
   if (link->is_closed) co_return unreachable(link, "closed");
+  link->tcp.expires_after(options_.call_limit / 2);
   const auto [failed, connected] = co_await link->tcp.async_connect(addresses, kAsValue);
   if (failed) co_return unreachable(link, "connect: " + failed.message());
   error_code ignored;

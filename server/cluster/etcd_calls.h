@@ -108,6 +108,8 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   struct Running;
   using RunningPointer = std::shared_ptr<Running>;
   struct Reply;
+  struct Lookup;
+  using LookupPointer = std::shared_ptr<Lookup>;
 
   boost::asio::awaitable<void> run(RunningPointer call);
   // Tries the call at the current member. Returns whether the call is finished.
@@ -122,8 +124,13 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   void finish_with(const RunningPointer& call, std::string body);
   void give_up(const RunningPointer& call);
   // An attempt to connect has half of the call's time limit, so that the call can reach another
-  // member if this one does not answer. The limit does not end the lookup of the host's address.
+  // member if this one does not answer. The wait for the host's address is not part of that time.
   boost::asio::awaitable<EtcdError> connect(LinkPointer link);
+  // Starts a lookup of the member's host name, unless one is running.
+  LookupPointer look_up(size_t member);
+  boost::asio::awaitable<void> run_lookup(size_t member);
+  // Waits until the lookup has ended, for token_limit at most.
+  boost::asio::awaitable<void> wait_for(LookupPointer lookup, LinkPointer link);
   boost::asio::awaitable<EtcdError> send(LinkPointer link, std::string_view path,
                                          std::string_view body);
   boost::asio::awaitable<Reply> exchange(LinkPointer link, std::string_view path,
@@ -144,6 +151,7 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   const EtcdOptions options_;
   const std::vector<EtcdEndpoint> endpoints_;
   const std::unique_ptr<boost::asio::ssl::context> tls_;
+  std::vector<LookupPointer> lookups_;  // one for each endpoint
   size_t current_ = 0;
   std::string token_;
   bool auth_is_off_ = false;    // true once etcd has reported that authentication is off

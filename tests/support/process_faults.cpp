@@ -7,12 +7,15 @@
 //   FORKS_MAX=n       fork() works n times and then fails, as at a limit on processes
 //   THREADS_MAX=n     pthread_create() works n times and then fails
 //   NO_CLOSE_RANGE=1  close_range() fails as on a kernel that lacks it
+//   LOOKUP_MS=n       a lookup of a host's address takes n milliseconds, as with a slow DNS
 #include <dlfcn.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 
@@ -56,6 +59,12 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
                               void* (*run)(void*), void* argument) noexcept {
   if (!take_one("THREADS_MAX", threads)) return EAGAIN;
   return next_of<decltype(&::pthread_create)>("pthread_create")(thread, attributes, run, argument);
+}
+
+extern "C" int getaddrinfo(const char* host, const char* service, const addrinfo* hints,
+                           addrinfo** found) {
+  support::let_time_pass(std::chrono::milliseconds(number_of("LOOKUP_MS", 0)), "DNS is slow");
+  return next_of<decltype(&::getaddrinfo)>("getaddrinfo")(host, service, hints, found);
 }
 
 extern "C" int close_range(unsigned first, unsigned last, int flags) noexcept {

@@ -13,6 +13,7 @@ from harness import wait_until
 from harness.cluster import TOPOLOGY, ClusterTest
 from harness.cutting_proxy import CuttingProxy
 from harness.info import parse_info
+from harness.preloads import process_faults
 
 PASSWORD = "secret"
 LOST = "Cluster: etcd has|Cluster: etcd was restored|another etcd|the watch of etcd"
@@ -24,6 +25,13 @@ class EtcdBehindProxy:
     def __init__(self, etcd):
         self.proxy = CuttingProxy(etcd.members[0].client_port)
         self.endpoints = [f"http://127.0.0.1:{self.proxy.port}"]
+
+
+class EtcdByName:
+    """A member of etcd whose endpoint has a host name."""
+
+    def __init__(self, etcd):
+        self.endpoints = [f"http://localhost:{etcd.members[0].client_port}"]
 
 
 class ClusterEtcdTest(ClusterTest):
@@ -78,6 +86,15 @@ class ClusterEtcdTest(ClusterTest):
                           user=root)  # fmt: skip
         self.wait_for_etcd(server, "up")
         server.wait_for_log("etcd accepts this node's requests again")
+
+    def test_slow_dns_does_not_cut_a_server_off(self):
+        """A lookup takes longer than the time limit of a call."""
+        self.etcd = self.start_etcd()
+        server = self.start_node(
+            EtcdByName(self.etcd), 0, prefix=process_faults(LOOKUP_MS=1500), timeout_ms=5000
+        )
+        server.wait_for_log("etcd does not answer: .*no address from DNS within")
+        self.wait_for_etcd(server, "up")
 
     def test_silent_watch_hides_no_dead_leader(self):
         self.etcd = self.start_etcd()
