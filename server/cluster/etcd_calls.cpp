@@ -12,7 +12,7 @@
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
@@ -28,6 +28,7 @@
 
 #include "core/printable.h"
 #include "server/base/config/host.h"
+#include "server/base/transport/tls_files.h"
 
 namespace server::cluster {
 namespace {
@@ -427,11 +428,21 @@ asio::awaitable<EtcdError> EtcdCalls::connect(LinkPointer link) {
   link->tcp.socket().set_option(tcp::no_delay(true), ignored);
   if (link->tls) {
     SSL* const native = link->tls->native_handle();
-    if (not_numeric) SSL_set_tlsext_host_name(native, endpoint.host.c_str());
-    link->tls->set_verify_callback(asio::ssl::host_name_verification(endpoint.host), ignored);
+    if (not_numeric) {
+      SSL_set_tlsext_host_name(native, endpoint.host.c_str());
+      SSL_set1_host(native, endpoint.host.c_str());
+    } else {
+      X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(native), endpoint.host.c_str());
+    }
     const auto [refused] =
         co_await link->tls->async_handshake(asio::ssl::stream_base::client, kAsValue);
-    if (refused) co_return unreachable(link, "TLS: " + refused.message());
+    if (refused) {
+      if (refused.category() != asio::error::get_ssl_category()) {
+        co_return unreachable(link, "TLS: " + refused.message());
+      }
+      const auto code = static_cast<unsigned long>(refused.value());
+      co_return unreachable(link, "TLS: " + connection_error(native, code));
+    }
   }
   link->tcp.expires_never();
   co_return EtcdError{};

@@ -4,7 +4,6 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509_vfy.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "core/memory/release_storage.h"
+#include "server/base/transport/tls_files.h"
 
 namespace server {
 namespace {
@@ -119,17 +119,9 @@ bool TlsStream::goes_on_after(int result) {
   switch (SSL_get_error(ssl_.get(), result)) {
     case SSL_ERROR_WANT_READ:
       return true;
-    case SSL_ERROR_SSL: {
-      const unsigned long code = ERR_peek_last_error();
-      char text[256];
-      ERR_error_string_n(code, text, sizeof text);
-      failure_ = text;
-      if (side_ == Side::kClient && ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-        failure_ += ": ";
-        failure_ += X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get()));
-      }
+    case SSL_ERROR_SSL:
+      failure_ = connection_error(ssl_.get(), ERR_peek_last_error());
       return false;
-    }
     default:
       return false;
   }
