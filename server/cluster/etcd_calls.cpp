@@ -531,6 +531,7 @@ asio::awaitable<EtcdError> EtcdCalls::run_stream(LinkPointer link, const Stream&
 asio::awaitable<EtcdError> EtcdCalls::ensure_token() {
   if (!has_user() || !token_.empty() || auth_is_off_) co_return EtcdError{};
   if (!authenticating_) {
+    if (std::chrono::steady_clock::now() < next_token_at_) co_return auth_error_;
     authenticating_ = make_link();
     token_asked_.expires_at(asio::steady_timer::time_point::max());
     asio::co_spawn(io_, authenticate(), asio::detached);
@@ -544,7 +545,11 @@ asio::awaitable<void> EtcdCalls::authenticate() {
   const size_t member = authenticating_->member;
   auth_error_ = co_await fetch_token();
   close(std::exchange(authenticating_, nullptr));
-  if (auth_error_.code != EtcdCode::kOk && !is_refusal(auth_error_.code)) move_on(member);
+  if (is_refusal(auth_error_.code)) {
+    next_token_at_ = std::chrono::steady_clock::now() + options_.token_pause;
+  } else if (auth_error_.code != EtcdCode::kOk) {
+    move_on(member);
+  }
   token_asked_.cancel();
 }
 

@@ -159,6 +159,9 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   EtcdError auth_error_;        // error of the last request for a token
   std::chrono::milliseconds token_limit_;  // time limit of the next request for a token
 
+  // Until this time, calls get auth_error_ instead of requesting a token.
+  std::chrono::steady_clock::time_point next_token_at_;
+
   // The timer that is canceled when the reply to the token request arrives.
   boost::asio::steady_timer token_asked_;
   std::vector<LinkPointer> idle_;

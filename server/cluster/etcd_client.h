@@ -54,6 +54,8 @@ struct EtcdOptions {
   // The time that a member has for checking the password. With --bcrypt-cost 14, etcd takes about a
   // second.
   std::chrono::milliseconds token_limit{3000};
+  // The pause after etcd has refused the password. Each check of a password loads etcd.
+  std::chrono::milliseconds token_pause{5000};
 };
 
 enum class EtcdOutcome {

@@ -32,14 +32,16 @@ class EtcdCallsTest : public testing::Test {
 
   // `limit` is the timeout of a call. Only tests of calls that time out make it shorter.
   void connect(const std::vector<std::string>& urls, std::string user = {},
-               milliseconds limit = seconds(10), milliseconds token_limit = seconds(10)) {
+               milliseconds limit = seconds(10), milliseconds token_limit = seconds(10),
+               milliseconds token_pause = seconds(60)) {
     std::vector<EtcdEndpoint> endpoints;
     for (const std::string& url : urls) endpoints.push_back(*parse_etcd_endpoint(url));
     calls_ = std::make_shared<EtcdCalls>(io_,
                                          EtcdOptions{.user = std::move(user),
                                                      .password = "p",
                                                      .call_limit = limit,
-                                                     .token_limit = token_limit},
+                                                     .token_limit = token_limit,
+                                                     .token_pause = token_pause},
                                          endpoints, nullptr);
   }
 
@@ -350,6 +352,22 @@ TEST_F(EtcdCallsTest, AWrongPasswordIsARefusal) {
   EXPECT_EQ(answer.outcome, EtcdOutcome::kRefused);
   EXPECT_NE(answer.error.message.find("authentication failed"), std::string::npos);
   EXPECT_EQ(etcd.requests().size(), 1U) << "nothing was asked for without a token";
+  EXPECT_EQ(call().error, answer.error);
+  EXPECT_EQ(etcd.requests().size(), 1U) << "the password is not checked again at once";
+}
+
+TEST_F(EtcdCallsTest, CorrectedPasswordIsAcceptedAfterAPause) {
+  bool is_right = false;
+  ScriptedEtcd etcd(io_, [&](const std::string& request) {
+    if (!request.starts_with("POST /v3/auth/authenticate")) return ok(request);
+    return is_right ? http_reply(R"({"token":"t"})")
+                    : http_reply(R"({"code":3,"message":"etcdserver: authentication failed"})",
+                                 "400 Bad Request");
+  });
+  connect({etcd.url()}, "u", seconds(10), seconds(10), milliseconds(1));
+  EXPECT_EQ(call().outcome, EtcdOutcome::kRefused);
+  is_right = true;
+  EXPECT_TRUE(support::wait_until([&] { return call().outcome == EtcdOutcome::kAnswered; }));
 }
 
 TEST_F(EtcdCallsTest, CallsWithoutAUserAreRejected) {
