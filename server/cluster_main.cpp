@@ -29,7 +29,8 @@ int fail(const core::Error& error) {
   return EXIT_FAILURE;
 }
 
-// Reads the first line of the file. The file may be a pipe, such as the shell's <(command).
+// Reads the first line of the file, without its end "\n" or "\r\n". The file may be a pipe, such as
+// the shell's <(command).
 core::Result<std::string> read_password(const persistence::NamedFile& file) {
   constexpr size_t kFileBytesMax = size_t{64} << 10;
   if (file.path.empty()) return {boost::system::in_place_value};
@@ -37,6 +38,7 @@ core::Result<std::string> read_password(const persistence::NamedFile& file) {
       persistence::read_whole_file(file, kFileBytesMax, persistence::FileKinds::kStreamsWithWait);
   if (!text) return text.error();
   text->resize(std::min(text->find('\n'), text->size()));
+  if (text->ends_with('\r')) text->pop_back();
   if (!text->empty()) return text;
   return core::Error{
       fmt::format("ERR the first line of '{}' has no password", core::printable(file.path))};

@@ -63,6 +63,14 @@ core::Result<EtcdEndpoint> parse_etcd_endpoint(std::string_view url) {
       return EtcdEndpoint{host, port, parts[1].length() != 0};
     }
   }
+  // An error text must not repeat a password.
+  if (url.find('@') != std::string_view::npos) {
+    return core::Error{
+        "ERR an etcd endpoint has a user name or a password: remove them from the URL. A server "
+        "has "
+        "cluster-etcd-user and cluster-etcd-password, and bloomery-cluster has --user and "
+        "--password-file"};
+  }
   return core::Error{fmt::format(
       "ERR etcd endpoint '{}' is not http://HOST:PORT or https://HOST:PORT", core::printable(url))};
 }

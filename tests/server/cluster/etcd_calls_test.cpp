@@ -112,6 +112,13 @@ TEST(EtcdEndpointTest, RefusesWhatIsNone) {
   }
 }
 
+TEST(EtcdEndpointTest, ErrorRepeatsNoPassword) {
+  const auto endpoint = parse_etcd_endpoint("http://user:secret@a:1");
+  ASSERT_FALSE(endpoint);
+  EXPECT_EQ(endpoint.error().message.find("secret"), std::string::npos);
+  EXPECT_NE(endpoint.error().message.find("--password-file"), std::string::npos);
+}
+
 TEST_F(EtcdCallsTest, MemberThatIsNotThereIsPassedOver) {
   ScriptedEtcd second(io_, ok);
   connect({"http://127.0.0.1:1", second.url()});

@@ -87,6 +87,14 @@ class ClusterEtcdTest(ClusterTest):
         self.wait_for_etcd(server, "up")
         server.wait_for_log("etcd accepts this node's requests again")
 
+    def test_password_file_may_have_windows_line_ends(self):
+        self.etcd = self.start_etcd()
+        self.etcd.enable_auth(PASSWORD)
+        path = self.etcd.folder / "password"
+        path.write_bytes(PASSWORD.encode() + b"\r\n")
+        done = self.run_tool("--user", "bloomery", "--password-file", path, "status")
+        self.assertIn("there is no cluster", done.stderr)
+
     def test_slow_dns_does_not_cut_a_server_off(self):
         """A lookup takes longer than the time limit of a call."""
         self.etcd = self.start_etcd()
