@@ -156,14 +156,10 @@ ClusterNode::~ClusterNode() {
 
 core::Result<> ClusterNode::connect() {
   const Config& config = parts_.config;
-  EtcdOptions options;
-  options.endpoints = split_at_spaces(config.text(OptionId::kClusterEtcd));
+  EtcdOptions options = etcd_options(config);
   if (options.endpoints.empty()) {
     return core::Error{"cluster-enabled yes needs cluster-etcd, the addresses of etcd"};
   }
-  options.user = config.text(OptionId::kClusterEtcdUser);
-  options.password = config.text(OptionId::kClusterEtcdPassword);
-  options.ca_file = {config.text(OptionId::kClusterEtcdCaFile), "cluster-etcd-ca-file"};
   auto client = EtcdClient::make(io_, std::move(options));
   if (!client) return client.error();
   etcd_.client = *std::move(client);

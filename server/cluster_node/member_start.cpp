@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster_node/member_start.h"
 
+#include <algorithm>
+#include <chrono>
 #include <fstream>
 
 #include "server/base/config/config.h"
+#include "server/base/config/words.h"
 #include "server/cluster/permit_clock.h"
 
 namespace server::cluster {
+namespace {
+
+constexpr std::chrono::milliseconds kEtcdCallLimitMin{700};
+constexpr std::chrono::milliseconds kEtcdCallLimitMax{2000};
+
+}  // namespace
 
 std::string boot_id() {
   std::string id;
@@ -22,6 +31,15 @@ MemberOptions member_options(const NodeFile& file, const PermitTimes& times, con
           .kept_epoch = file.kept_epoch,
           .is_same_boot = !file.kept_boot.empty() && file.kept_boot == boot_id(),
           .awaits_acks = config.integer(OptionId::kClusterWriteAcks) != 0};
+}
+
+EtcdOptions etcd_options(const Config& config) {
+  const std::chrono::milliseconds timeout(config.integer(OptionId::kClusterNodeTimeout));
+  return {.endpoints = split_at_spaces(config.text(OptionId::kClusterEtcd)),
+          .user = config.text(OptionId::kClusterEtcdUser),
+          .password = config.text(OptionId::kClusterEtcdPassword),
+          .ca_file = {config.text(OptionId::kClusterEtcdCaFile), "cluster-etcd-ca-file"},
+          .call_limit = std::clamp(timeout / 10, kEtcdCallLimitMin, kEtcdCallLimitMax)};
 }
 
 }  // namespace server::cluster

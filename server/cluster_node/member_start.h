@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Creates the options of this node's Member when the process starts. The options come from
-// cluster.json, the configuration, and the kernel's boot id.
+// Creates the options of this node's Member and of its client of etcd when the process starts. The
+// options come from cluster.json, the configuration, and the kernel's boot id.
 //
 // Thread safety: any thread may call the functions, which keep no state.
 #pragma once
@@ -10,6 +10,7 @@
 
 #include "server/cluster/election/member_state.h"
 #include "server/cluster/election/node_file.h"
+#include "server/cluster/etcd_client.h"
 
 namespace server {
 class Config;
@@ -21,5 +22,9 @@ namespace server::cluster {
 std::string boot_id();
 
 MemberOptions member_options(const NodeFile& file, const PermitTimes& times, const Config& config);
+
+// The time limit of a call is a tenth of cluster-node-timeout, within 0.7 to 2 seconds. So a big
+// timeout also tolerates an etcd that answers slowly. Elections wait two seconds for an answer.
+EtcdOptions etcd_options(const Config& config);
 
 }  // namespace server::cluster

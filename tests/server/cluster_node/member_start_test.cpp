@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <iterator>
+#include <string>
+#include <utility>
+
 #include "server/base/config/config.h"
 #include "tests/server/cluster/sample_topology.h"
 
@@ -26,6 +31,18 @@ TEST(MemberStartTest, RecognizesAnEarlierBoot) {
   EXPECT_TRUE(is_same_boot(boot_id()));
   EXPECT_FALSE(is_same_boot("an earlier one"));
   EXPECT_FALSE(is_same_boot("")) << "the file is of an older version";
+}
+
+TEST(MemberStartTest, BigTimeoutToleratesASlowEtcd) {
+  using std::chrono::milliseconds;
+  const std::pair<const char*, milliseconds> limits[] = {
+      {"5000", milliseconds(700)}, {"15000", milliseconds(1500)}, {"60000", milliseconds(2000)}};
+  for (const auto& [timeout, limit] : limits) {
+    Config config;
+    const char* const arguments[] = {"bloomery-server", "--cluster-node-timeout", timeout};
+    ASSERT_TRUE(config.load(std::size(arguments), arguments));
+    EXPECT_EQ(etcd_options(config).call_limit, limit) << timeout;
+  }
 }
 
 }  // namespace
