@@ -90,7 +90,9 @@ int main(int argc, char** argv) {
   const auto tool = ClusterTool::make({.endpoints = call.endpoints,
                                        .user = call.user,
                                        .password = *password,
-                                       .ca_file = {call.ca_file, "--cacert"}},
+                                       .ca_file = {call.ca_file, "--cacert"},
+                                       .cert_file = {call.cert_file, "--cert"},
+                                       .key_file = {call.key_file, "--key"}},
                                       call.cluster, *access);
   if (!tool) return fail(tool.error());
   const auto done = run(**tool, call);

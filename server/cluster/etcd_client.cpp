@@ -15,7 +15,20 @@ namespace {
 
 namespace ssl = boost::asio::ssl;
 
-core::Result<std::unique_ptr<ssl::context>> make_tls(const persistence::NamedFile& ca_file) {
+core::Result<> use_certificate(SSL_CTX* context, const EtcdOptions& options) {
+  const persistence::NamedFile& cert = options.cert_file;
+  const persistence::NamedFile& key = options.key_file;
+  if (cert.path.empty() != key.path.empty()) {
+    return core::Error{
+        "cluster-etcd-cert-file and cluster-etcd-key-file belong together: set both, or none"};
+  }
+  if (cert.path.empty()) return {};
+  if (auto used = use_certificate_chain(context, cert); !used) return used;
+  return use_private_key(context, key, "");
+}
+
+core::Result<std::unique_ptr<ssl::context>> make_tls(const EtcdOptions& options) {
+  const persistence::NamedFile& ca_file = options.ca_file;
   auto tls = std::make_unique<ssl::context>(ssl::context::tls_client);
   boost::system::error_code failed;
   tls->set_options(ssl::context::no_tlsv1 | ssl::context::no_tlsv1_1, failed);
@@ -25,6 +38,9 @@ core::Result<std::unique_ptr<ssl::context>> make_tls(const persistence::NamedFil
     if (failed) return core::Error{"ERR Failed to load CA certificates: " + failed.message()};
   } else if (auto trusted = trust_file(tls->native_handle(), ca_file); !trusted) {
     return core::Error{"ERR " + trusted.error().message};
+  }
+  if (auto used = use_certificate(tls->native_handle(), options); !used) {
+    return core::Error{"ERR " + used.error().message};
   }
   return tls;
 }
@@ -65,7 +81,7 @@ core::Result<std::unique_ptr<EtcdClient>> EtcdClient::make(boost::asio::io_conte
   if (endpoints.empty()) return core::Error{"ERR no etcd endpoint is given"};
   std::unique_ptr<ssl::context> tls;
   if (std::ranges::any_of(endpoints, &EtcdEndpoint::tls)) {
-    auto made = make_tls(options.ca_file);
+    auto made = make_tls(options);
     if (!made) return made.error();
     tls = *std::move(made);
   }

@@ -50,6 +50,9 @@ struct EtcdOptions {
   std::string password = {};
   // Certificates of the authorities for https; empty: the system's.
   persistence::NamedFile ca_file = std::string();
+  // The certificate and key for an etcd that requires one; empty: none.
+  persistence::NamedFile cert_file = std::string();
+  persistence::NamedFile key_file = std::string();
   std::chrono::milliseconds call_limit{700};
   // The time that a member has for checking the password. With --bcrypt-cost 14, etcd takes about a
   // second.

@@ -39,6 +39,8 @@ EtcdOptions etcd_options(const Config& config) {
           .user = config.text(OptionId::kClusterEtcdUser),
           .password = config.text(OptionId::kClusterEtcdPassword),
           .ca_file = {config.text(OptionId::kClusterEtcdCaFile), "cluster-etcd-ca-file"},
+          .cert_file = {config.text(OptionId::kClusterEtcdCertFile), "cluster-etcd-cert-file"},
+          .key_file = {config.text(OptionId::kClusterEtcdKeyFile), "cluster-etcd-key-file"},
           .call_limit = std::clamp(timeout / 10, kEtcdCallLimitMin, kEtcdCallLimitMax)};
 }
 

@@ -36,6 +36,9 @@ void describe_common(CLI::App& app, ToolCall& call) {
           ->needs(user);
   user->needs(password);
   app.add_option("--cacert", call.ca_file, "CA certificates that etcd's are checked against");
+  CLI::Option* etcd_cert = app.add_option("--cert", call.cert_file, "Certificate to show to etcd");
+  CLI::Option* etcd_key = app.add_option("--key", call.key_file, "Its key")->needs(etcd_cert);
+  etcd_cert->needs(etcd_key);
   app.add_option("--node-user", call.access.user, "User of the servers");
   app.add_option("--node-password-file", call.node_password_file,
                  "Its password, on the first line; default: $REDISCLI_AUTH");
@@ -127,8 +130,12 @@ std::variant<ToolCall, ToolUsage> parse_tool_call(std::vector<std::string> words
     return ToolUsage{exit_code, out.str(), err.str()};
   }
   call.command = app.get_subcommands().front()->get_name();
-  if (!call.ca_file.empty() && !uses_https(call.endpoints)) {
-    return usage_error("--cacert needs an https:// URL in --etcd: http has no certificates");
+  const std::pair<std::string_view, std::string> files[] = {{"--cacert", call.ca_file},
+                                                            {"--cert", call.cert_file}};
+  for (const auto& [option, file] : files) {
+    if (file.empty() || uses_https(call.endpoints)) continue;
+    return usage_error(
+        fmt::format("{} needs an https:// URL in --etcd: http has no certificates", option));
   }
   if (!texts.node.empty()) texts.nodes.push_back(texts.node);
   const bool names_target = !texts.to.empty();

@@ -22,6 +22,8 @@ struct ToolCall {
   std::string user = {};
   std::string password_file = {};
   std::string ca_file = {};
+  std::string cert_file = {};
+  std::string key_file = {};
   bool as_json = false;
   NodeAccess access = {};  // user and TLS settings for connections to the servers; no password
   std::string node_password_file = {};

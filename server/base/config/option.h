@@ -123,6 +123,8 @@ enum class OptionId : uint8_t {
   kClusterEtcdUser,
   kClusterEtcdPassword,
   kClusterEtcdCaFile,
+  kClusterEtcdCertFile,
+  kClusterEtcdKeyFile,
   kClusterName,
   kClusterNodeId,
   kSlowlogLogSlowerThan,

@@ -49,6 +49,9 @@ TEST_F(EtcdClientTest, RefusesEndpointsThatAreNone) {
   EXPECT_FALSE(EtcdClient::make(io_, {}));
   EXPECT_FALSE(EtcdClient::make(io_, {.endpoints = {"a:1"}}));
   EXPECT_FALSE(EtcdClient::make(io_, {.endpoints = {"https://a:1"}, .ca_file = {"/nowhere"}}));
+  EXPECT_FALSE(EtcdClient::make(io_, {.endpoints = {"https://a:1"}, .cert_file = {"/nowhere"}}));
+  EXPECT_FALSE(EtcdClient::make(
+      io_, {.endpoints = {"https://a:1"}, .cert_file = {"/nowhere"}, .key_file = {"/nowhere"}}));
 }
 
 TEST_F(EtcdClientTest, CallsGoToTheirPaths) {

@@ -66,6 +66,15 @@ TEST(ToolCallTest, CaFileNeedsAnHttpsEndpoint) {
   EXPECT_EQ(call_of({"--etcd", "http://a:1,https://b:1", "--cacert", "c", "status"}).ca_file, "c");
 }
 
+TEST(ToolCallTest, EtcdMayWantACertificate) {
+  const ToolCall call = call_of({"--etcd", "https://a:1", "--cert", "c", "--key", "k", "status"});
+  EXPECT_EQ(call.cert_file + call.key_file, "ck");
+  EXPECT_EQ(usage_of({"--etcd", "https://a:1", "--cert", "c", "status"}).exit_code, 2);
+  EXPECT_EQ(usage_of({"--etcd", "https://a:1", "--key", "k", "status"}).exit_code, 2);
+  const ToolUsage usage = usage_of({"--etcd", "http://a:1", "--cert", "c", "--key", "k", "status"});
+  EXPECT_NE(usage.err.find("--cert needs an https://"), std::string::npos) << usage.err;
+}
+
 TEST(ToolCallTest, ServersMayWantUsersAndTls) {
   const ToolCall call = call_of({"--etcd", "http://a:1", "--node-user", "u", "--node-password-file",
                                  "p", "--node-tls", "--node-cacert", "c", "--node-cert", "d",

@@ -105,6 +105,20 @@ class ClusterSecurityTest(ClusterTest):
         self.assertEqual(connection.call("AUTH", "app", NODE_PASSWORD), b"OK")
         return connection
 
+    def test_etcd_may_require_a_certificate(self):
+        self.etcd = self.start_etcd(tls=self.tls, client_auth=True)
+        ca, cert, key = (self.tls.path(name) for name in ("ca.crt", "client.crt", "client.key"))
+        server = self.start_node(
+            self.etcd, 0, "--cluster-etcd-ca-file", ca, "--cluster-etcd-cert-file", cert,
+            "--cluster-etcd-key-file", key,
+        )  # fmt: skip
+        prefix = f"bloomery/{NAME}/alive/"
+        wait_until(lambda: self.etcd.control("get", "--prefix", prefix), "the server registers")
+        done = self.run_tool("--cacert", ca, "--cert", cert, "--key", key,
+                             "create", f"127.0.0.1:{server.port}")  # fmt: skip
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertNotEqual(self.run_tool("--cacert", ca, "status").returncode, 0)
+
     def test_everything_is_encrypted_and_authenticated(self):
         servers = self.start_secured_cluster(4)
         cluster = redis.RedisCluster(

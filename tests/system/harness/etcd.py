@@ -37,11 +37,12 @@ def die_with_parent():
 class Member:
     """One etcd process. It may be killed, suspended and restarted with its data."""
 
-    def __init__(self, name, folder, tls, host):
+    def __init__(self, name, folder, tls, host, client_auth):
         self.name = name
         self.folder = folder
         self.tls = tls
         self.host = host
+        self.client_auth = client_auth
         self.client_port = free_port()
         self.peer_port = free_port()
         self.process = None
@@ -68,6 +69,8 @@ class Member:
         if self.tls:
             words += ["--cert-file", self.tls.path("server.crt"),
                       "--key-file", self.tls.path("server.key")]  # fmt: skip
+        if self.client_auth:
+            words += ["--client-cert-auth", "--trusted-ca-file", self.tls.path("ca.crt")]
         with open(self.folder / f"{self.name}.log", "ab") as log:
             self.process = subprocess.Popen(  # pylint: disable=consider-using-with
                 [str(word) for word in words], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -94,10 +97,12 @@ class Member:
 class Etcd:
     """A cluster of etcd members."""
 
-    def __init__(self, members, tls=None, host="127.0.0.1"):
+    def __init__(self, members, tls=None, host="127.0.0.1", client_auth=False):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-etcd-"))
         self.tls = tls
-        self.members = [Member(f"m{i}", self.folder, tls, host) for i in range(members)]
+        self.members = [
+            Member(f"m{i}", self.folder, tls, host, client_auth) for i in range(members)
+        ]
         self.start()
 
     @property
@@ -161,6 +166,8 @@ class Etcd:
                    f"--dial-timeout={patience[1]}"]  # fmt: skip
         if self.tls:
             command += ["--cacert", self.tls.path("ca.crt")]
+        if self.members[0].client_auth:
+            command += ["--cert", self.tls.path("client.crt"), "--key", self.tls.path("client.key")]
         if user:
             command += ["--user", user]
         done = subprocess.run(
@@ -226,7 +233,8 @@ def etcd_help():
 class EtcdTest(unittest.TestCase):
     """A test case that starts clusters of etcd and stops them at its end."""
 
-    def start_etcd(self, members=1, tls=None, host="127.0.0.1"):
-        etcd = Etcd(members, tls, host)
+    def start_etcd(self, members=1, tls=None, host="127.0.0.1", client_auth=False):
+        """Starts a cluster of etcd. With `client_auth`, it requires the certificate `client`."""
+        etcd = Etcd(members, tls, host, client_auth)
         self.addCleanup(etcd.stop)
         return etcd

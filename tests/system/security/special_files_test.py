@@ -67,6 +67,7 @@ class StartTest(SpecialFilesTest):
             self.check_option(option, *tls, *certificate, *key)
         self.check_option("aclfile")
         self.check_option("cluster-etcd-ca-file", *CLUSTER)
+        self.check_option("cluster-etcd-cert-file", "--cluster-etcd-key-file", "key.pem", *CLUSTER)
         self.check_option("logfile", kind="FIFO without reader")
 
     def test_a_directory_of_authorities(self):

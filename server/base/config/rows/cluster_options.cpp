@@ -23,6 +23,8 @@ std::vector<Option> cluster_options() {
       text("cluster-etcd-user", {.mutability = kImmutable}),
       text("cluster-etcd-password", {.mutability = kImmutable, .sensitive = true}),
       text("cluster-etcd-ca-file", {.mutability = kImmutable}),
+      text("cluster-etcd-cert-file", {.mutability = kImmutable}),
+      text("cluster-etcd-key-file", {.mutability = kImmutable}),
       text("cluster-name",
            {.default_text = "bloomery", .mutability = kImmutable, .parser = parse_cluster_name}),
       text("cluster-node-id", {.mutability = kImmutable, .parser = parse_node_id}),
