@@ -8,6 +8,7 @@
 // Thread safety: all members may be called from any thread, also while stripe locks are held.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -30,6 +31,10 @@ class FilterKinds {
 
   uint64_t count(bloom::LayoutId layout) const {
     return counts_[static_cast<size_t>(layout)].load(std::memory_order_acquire);
+  }
+  // Returns whether the process has a filter of any layout.
+  bool any() const {
+    return std::ranges::any_of(counts_, [](const auto& count) { return count.load() != 0; });
   }
   // Returns the number of calls of add() for the layout. The number also counts filters that no
   // longer exist, and each rename of a filter's key.

@@ -19,7 +19,7 @@ constexpr size_t kBigPartBytes = ClientInput::kReadBytes / 4;
 constexpr size_t kBigReadBytes = 16 * ClientInput::kReadBytes;
 // Above this size memory is allocated step by step, because the client may never send the bytes
 // that it has announced.
-constexpr size_t kRoomAtOnceMax = BigArgument::kBytesMax;
+constexpr size_t kRoomAtOnceMax = BigArgument::kAtOnceBytesMax;
 constexpr size_t kLineEndBytes = 2;
 // An argument gets separate memory only if more than this many bytes of it are missing.
 constexpr size_t kBigRestBytes = 2 * Stream::kExtraBytesMax;
@@ -44,7 +44,7 @@ std::span<char> ClientInput::place_behind() {
     resize(kept_bytes());
   }
   if (big_arrives()) return big_->missing();
-  const size_t missing = awaited_bytes();
+  const size_t missing = std::min(awaited_bytes(), kRoomAtOnceMax);
   // If only a few bytes of a command are missing, they are read into memory that is allocated
   // already.
   if (missing < kBigPartBytes && free_bytes() < kReadBytes) return {};
@@ -57,13 +57,22 @@ void ClientInput::commit(size_t size_bytes) {
   end_ += size_bytes;
 }
 
+// Returns whether the incomplete argument gets separate memory, if so many bytes of its request
+// have arrived.
+bool ClientInput::gets_big_argument(size_t received_bytes) const {
+  const auto [end, body_offset] = announced_;
+  if (big_ || body_offset == 0 || end <= received_bytes + kBigRestBytes) return false;
+  const size_t size_bytes = end - body_offset - kLineEndBytes;
+  return size_bytes >= BigArgument::kBytesMin &&
+         (size_bytes <= kRoomAtOnceMax || received_bytes >= body_offset + kRoomAtOnceMax);
+}
+
 // If the incomplete argument is big enough, allocates a BigArgument for it and moves its received
 // bytes from `request` there. Returns whether it did.
 bool ClientInput::begin_big_argument(std::string_view request) {
+  if (!gets_big_argument(request.size())) return false;
   const auto [end, body_offset] = announced_;
-  if (big_ || body_offset == 0 || end <= request.size() + kBigRestBytes) return false;
   const size_t size_bytes = end - body_offset - kLineEndBytes;
-  if (size_bytes < BigArgument::kBytesMin || size_bytes > BigArgument::kBytesMax) return false;
   core::keyspace::ByteBuffer memory;
   if (!memory.resize_for_overwrite(size_bytes)) return false;
   big_ = std::make_unique<BigArgument>(std::move(memory), body_offset);
@@ -75,7 +84,8 @@ bool ClientInput::begin_big_argument(std::string_view request) {
 size_t ClientInput::awaited_bytes() const {
   if (big_arrives()) return 0;
   const size_t announced_bytes = announced_.end + whole_argument_bytes();
-  return std::min(announced_bytes - std::min(announced_bytes, size()), kRoomAtOnceMax);
+  const size_t missing_bytes = announced_bytes - std::min(announced_bytes, size());
+  return gets_big_argument(size()) ? missing_bytes : std::min(missing_bytes, kRoomAtOnceMax);
 }
 
 std::string_view ClientInput::join(std::string_view fresh) {
@@ -127,6 +137,7 @@ void ClientInput::forget() {
 bool ClientInput::give_back_free() {
   if (free_bytes() == 0) return false;
   if (big_arrives()) {
+    if (big_->received_bytes() >= kRoomAtOnceMax) return false;
     // The received bytes of the big argument are moved back into the common buffer. Parsing of the
     // argument restarts when more bytes arrive.
     const std::unique_ptr<BigArgument> big = std::move(big_);

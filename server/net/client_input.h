@@ -59,13 +59,14 @@ class ClientInput {
   // Stores `rest`: the last bytes of join()'s result, which the caller has not consumed yet.
   void keep(std::string_view rest, bool is_authenticated, AnnouncedBytes announced = {});
   void forget();
-  // Frees all unused memory of an idle, authenticated client. Returns false if there was none.
-  // Invalidates the results of join() and room().
+  // Frees all unused memory of an idle, authenticated client. Returns false if there was none, or
+  // if the memory is for an argument of which BigArgument::kAtOnceBytesMax have arrived. Moving
+  // them would take long. Invalidates the results of join() and room().
   bool give_back_free();
 
-  // Returns the size of the memory to allocate for the missing bytes of the announced request, at
-  // most BigArgument::kBytesMax. Returns 0 while a big argument arrives, because its memory is
-  // already allocated.
+  // Returns the size of the memory to allocate for the missing bytes of the announced request. If
+  // they get no separate memory, that is at most BigArgument::kAtOnceBytesMax. Returns 0 while a
+  // big argument arrives, because its memory is already allocated.
   size_t awaited_bytes() const;
   size_t size() const { return kept_bytes() + (big_ ? big_->received_bytes() : 0); }
   // Returns whether the unexecuted bytes are stored in this object rather than in the thread's
@@ -83,6 +84,7 @@ class ClientInput {
   bool big_is_whole() const { return big_ && big_->is_whole(); }
   bool big_arrives() const { return big_ && !big_->is_whole(); }
   std::span<char> place_behind();
+  bool gets_big_argument(size_t received_bytes) const;
   bool begin_big_argument(std::string_view request);
   void make_room(size_t fresh_bytes, size_t spare_bytes);
   void resize(size_t capacity_bytes);

@@ -236,7 +236,7 @@ Connection::State Connection::execute(std::string_view fresh) {
   const bool is_big = partial.needed_bytes >= ClientInput::kReadBytes;
   const bool allocates = is_big && !input_.is_kept() && session_->authenticated;
   // Above this size memory is allocated only for bytes that have arrived.
-  const bool is_announced_whole = partial.needed_bytes <= BigArgument::kBytesMax;
+  const bool is_announced_whole = partial.needed_bytes <= BigArgument::kAtOnceBytesMax;
   const size_t stored_bytes = is_announced_whole ? partial.needed_bytes : data.size() - consumed;
   const size_t new_bytes = allocates ? stored_bytes : 0;
   const MemoryMonitor::Reservation reservation(services_.memory, new_bytes);

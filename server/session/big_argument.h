@@ -29,9 +29,9 @@ class BigArgument {
   // Minimum size of a big argument. A smaller one is copied, because the copy costs less than
   // additional reads.
   static constexpr size_t kBytesMin = size_t{64} << 10;
-  // Maximum size of a big argument. Memory for a bigger one is allocated step by step, because the
-  // client may never send all of it.
-  static constexpr size_t kBytesMax = size_t{32} << 20;
+  // An argument of up to this size gets its memory at once. A bigger one gets its memory when this
+  // number of its bytes has arrived, because the client may never send them.
+  static constexpr size_t kAtOnceBytesMax = size_t{32} << 20;
   // Number of the argument's first bytes that stay readable after take(). The slow log needs them:
   // it stores at most this many bytes of a word.
   static constexpr size_t kHeadBytes = 128;

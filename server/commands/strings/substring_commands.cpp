@@ -26,7 +26,7 @@ bool is_allowed_size(const Context& ctx, uint64_t size, uint64_t added) {
 // APPEND to a missing key stores the value with the encoding that SET would choose.
 void append_to_nothing(Context& ctx, const KeyRef& key, std::string_view text) {
   NewValue value(text);
-  const bool is_stored = value.prepare(ctx) && value.store(ctx, key, nullptr) != nullptr;
+  const bool is_stored = value.take_or_prepare(ctx) && value.store(ctx, key, nullptr) != nullptr;
   if (!is_stored) return ctx.reply.error(ctx.admission().memory_refusal());
   ctx.commit(key, KeyEvent::kAppend);
   ctx.reply.integer(static_cast<int64_t>(text.size()));

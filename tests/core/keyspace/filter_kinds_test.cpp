@@ -15,7 +15,9 @@ TEST(FilterKindsTest, ReportsTheFirstKey) {
   FilterKinds kinds;
   constexpr bloom::LayoutId kNative = bloom::kDefaultLayout;
   EXPECT_EQ(kinds.count(kNative), 0U);
+  EXPECT_FALSE(kinds.any());
   kinds.add(kNative, "first");
+  EXPECT_TRUE(kinds.any());
   kinds.add(kNative, "second");
   EXPECT_EQ(kinds.first_key(kNative), "first");
   kinds.remove(kNative);

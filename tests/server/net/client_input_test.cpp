@@ -186,12 +186,43 @@ TEST(ClientInput, AnIdleClientGivesABigArgumentBack) {
 }
 
 TEST(ClientInput, OtherArgumentsGetNoOwnMemory) {
-  for (const size_t size : {BigArgument::kBytesMin - 1, BigArgument::kBytesMax + 1}) {
+  for (const size_t size : {BigArgument::kBytesMin - 1, BigArgument::kAtOnceBytesMax + 1}) {
     ClientInput input;
     input.keep(input.join("*2 $"), true, {.end = 4 + size + 2, .body_offset = 4});
     ASSERT_FALSE(input.room(true).place.empty());
     EXPECT_GT(input.awaited_bytes(), 0u) << size;
   }
+}
+
+// Only a client that has sent kAtOnceBytesMax gets memory for all that it has announced.
+TEST(ClientInput, AHugeArgumentGetsItsMemoryLate) {
+  constexpr size_t kAtOnce = BigArgument::kAtOnceBytesMax;
+  ClientInput input;
+  const std::string head = "*3 SET k $";
+  const std::string text = std::string(kAtOnce, 'a') + std::string(kAtOnce, 'b');
+  const AnnouncedBytes announced{.end = head.size() + text.size() + 2, .body_offset = head.size()};
+  input.keep(input.join(head + text.substr(0, 100'000)), true, announced);
+  size_t sent = 100'000;
+  while (sent < text.size()) {
+    const bool is_huge = sent >= kAtOnce;
+    if (!is_huge) {
+      EXPECT_LE(input.awaited_bytes(), kAtOnce);
+    }
+    const auto [place, size_max] = input.room(true);
+    const size_t size = std::min({place.size(), size_max, text.size() - sent});
+    ASSERT_GT(size, 0u);
+    std::ranges::copy(std::string_view(text).substr(sent, size), place.begin());
+    input.commit(size);
+    sent += size;
+    if (is_huge && sent < text.size()) {
+      EXPECT_EQ(input.awaited_bytes(), 0u) << "its memory is there";
+      EXPECT_FALSE(input.give_back_free());
+    }
+    input.keep(input.join(""), true, announced);
+  }
+  EXPECT_EQ(input.join("\r\n"), head + "\r\n");
+  ASSERT_NE(input.big_argument(), nullptr);
+  EXPECT_TRUE(input.big_argument()->text() == text);
 }
 
 TEST(ClientInput, SmallPartsComeThroughTheThreadsBuffer) {
