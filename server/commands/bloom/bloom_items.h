@@ -12,6 +12,7 @@
 
 #include "core/bloom/parameters.h"
 #include "core/bloom/scalable_filter.h"
+#include "core/clock.h"
 #include "server/commands/bloom/bloom_memory.h"
 #include "server/commands/bloom/bloom_options.h"
 #include "server/commands/bloom/item_batch.h"
@@ -32,8 +33,10 @@ inline constexpr auto kLookKey = one_key(kKeyRo | kKeyAccess);
 // the past is stored like any other, as SET does. REQUIRES: the key is absent and locked.
 inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
                                                 const FilterRequest& request) {
-  auto filter = create_filter(ctx.admission(), request.parameters,
-                              request.window_start_ms.value_or(ctx.now_ms));
+  // The clock is read here, because ctx.now_ms is the start of EXEC. A window that begins before
+  // the filter exists would drop the first items too early.
+  const int64_t start_ms = request.window_start_ms.value_or(ctx.environment.clock.wall_ms());
+  auto filter = create_filter(ctx.admission(), request.parameters, start_ms);
   if (!filter) {
     ctx.reply.error(filter.error().message);
     return nullptr;

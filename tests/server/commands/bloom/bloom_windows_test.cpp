@@ -120,6 +120,22 @@ TEST_F(BloomWindows, AnItemIsRememberedForItsWindow) {
   EXPECT_TRUE(has("a"));
 }
 
+// Inside EXEC, the time of expiries is the start of EXEC, but a window must not begin before its
+// filter exists.
+TEST_F(BloomWindows, NewWindowBeginsLateInExec) {
+  run({"MULTI"});
+  run({"BF.INSERT", "w", "WINDOW", "1", "GENERATIONS", "1", "ITEMS", "x"});
+  run({"BF.EXISTS", "w", "x"});
+  const std::vector<std::string_view> exec{"EXEC"};
+  const int64_t exec_ms = clock_.now_ms;
+  advance_ms(2200);  // the time that the commands before BF.INSERT take
+  protocol::OutputBuffer replies;
+  client_->dispatcher.execute(exec, exec_ms, replies);
+  EXPECT_EQ(replies.view(), array({array({integer(1)}), integer(1)}));
+  EXPECT_THAT(joined(journalled()), ::testing::HasSubstr("START " + at(2200)));
+  EXPECT_TRUE(has("x"));
+}
+
 TEST_F(BloomWindows, RefreshRenewsWhatIsAddedAgain) {
   run({"BF.RESERVE", "w", "0.001", "400", "WINDOW", "10", "REFRESH"});
   run({"BF.ADD", "w", "a"});
