@@ -5,12 +5,6 @@
 
 namespace core::keyspace {
 
-namespace {
-
-using KeyView = std::pair<unsigned, std::string_view>;
-
-}  // namespace
-
 bool WatchTable::add(unsigned database, std::string_view key, WatchFlagPtr flag, bool was_expired) {
   auto row = rows_.find(KeyView(database, key));
   if (row == rows_.end()) row = rows_.try_emplace(Key(database, key)).first;

@@ -51,8 +51,9 @@ class WatchTable {
   // Calls visitor(key) for each watched key of `database`. The visitor must not change the table.
   template <class Visitor>
   void for_each_key(unsigned database, Visitor&& visitor) const {
-    for (const auto& row : rows_) {
-      if (row.first.first == database) visitor(std::string_view(row.first.second));
+    auto row = rows_.lower_bound(KeyView(database, {}));
+    for (; row != rows_.end() && row->first.first == database; ++row) {
+      visitor(std::string_view(row->first.second));
     }
   }
 
@@ -62,6 +63,7 @@ class WatchTable {
     bool was_expired;
   };
   using Key = std::pair<unsigned, std::string>;
+  using KeyView = std::pair<unsigned, std::string_view>;
   struct KeyLess {
     using is_transparent = void;
     template <class A, class B>

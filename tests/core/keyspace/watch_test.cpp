@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/keyspace/keyspace.h"
+#include "tests/support/cpu_time.h"
 
 namespace core::keyspace {
 namespace {
@@ -113,6 +117,38 @@ TEST_F(WatchTest, SwapOfExpiredKeysIsNoChange) {
   // had no such key. So the deletion of the expired key changes nothing for the client.
   keyspace_.find_for_write(0, keyspace_.ref("arrives"), kWatchNow);
   EXPECT_FALSE(arrives->dirty);
+}
+
+TEST(WatchTableTest, VisitsKeysOfOneDatabaseOnly) {
+  WatchTable table;
+  const auto flag = std::make_shared<WatchFlag>();
+  const auto add = [&](unsigned database, std::string_view key) {
+    table.add(database, key, flag, false);
+  };
+  add(0, "z");
+  add(1, "");
+  add(1, "a");
+  add(3, "");
+  const auto visited = [&](unsigned database) {
+    std::vector<std::string> names;
+    table.for_each_key(database, [&](std::string_view key) { names.emplace_back(key); });
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(visited(0), (Names{"z"}));
+  EXPECT_EQ(visited(1), (Names{"", "a"}));
+  EXPECT_EQ(visited(2), Names{});
+  EXPECT_EQ(visited(3), (Names{""}));
+  EXPECT_EQ(visited(4), Names{});
+
+  // The keys of other databases cost no time.
+  for (int i = 0; i < 20'000; ++i) add(7, std::to_string(i));
+  const auto cpu_time_of = [&](unsigned database) {
+    const double before = support::cpu_ms();
+    for (int i = 0; i < 20; ++i) visited(database);
+    return support::cpu_ms() - before;
+  };
+  EXPECT_LT(cpu_time_of(5), cpu_time_of(7) / 20);
 }
 
 }  // namespace
