@@ -25,7 +25,7 @@ using core::bloom::ScalableFilter;
 
 // The maximum number of answers of one command. It limits the time for which the command holds the
 // locks of its keys.
-constexpr size_t kAnswersMax = size_t{1} << 24;
+constexpr size_t kAnswersMax = size_t{1} << 20;
 
 struct ManyRequest {
   Arguments keys;
