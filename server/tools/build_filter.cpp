@@ -91,8 +91,11 @@ core::Result<int> build(const BuildOptions& options) {
 }  // namespace
 
 core::Result<int> build_filter(std::span<const std::string> arguments) {
-  // If standard input is closed, the next opened file would get descriptor 0 and be read as items.
-  if (::fcntl(STDIN_FILENO, F_GETFD) < 0) return core::Error{"standard input is closed"};
+  // For a closed standard input, open_standard_streams() has opened one that cannot be read.
+  const int flags = ::fcntl(STDIN_FILENO, F_GETFL);
+  if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY) {
+    return core::Error{"standard input is closed: give the items there, for example with < FILE"};
+  }
   const auto options = parse_build_options(arguments);
   if (!options) return options.error();
   return build(*options);

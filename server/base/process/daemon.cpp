@@ -44,8 +44,10 @@ void open_standard_streams() {
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) != -1) continue;
     // open() returns the lowest free descriptor, so /dev/null gets the descriptors of the missing
-    // standard streams.
-    if (::open("/dev/null", O_RDWR) != descriptor) return;
+    // standard streams. Standard input can then not be read, as if it were still missing. An empty
+    // input would seem to be complete.
+    const int mode = descriptor == STDIN_FILENO ? O_WRONLY : O_RDWR;
+    if (::open("/dev/null", mode) != descriptor) return;
   }
 }
 

@@ -22,7 +22,8 @@
 namespace server {
 
 // Opens missing standard streams as /dev/null. Otherwise a file of the server could get a number
-// from 0 to 2, and output to a standard stream would be written to that file.
+// from 0 to 2, and output to a standard stream would be written to that file. A missing standard
+// input cannot be read.
 void open_standard_streams();
 
 class Daemon {

@@ -69,6 +69,18 @@ class ProgramTest(Builder, unittest.TestCase):
         self.assertTrue(self.out.read_bytes().startswith(b"REDIS"))
         self.assertEqual(self.names(), ["dump.rdb"])
 
+    def test_closed_standard_input_is_an_error(self):
+        self.out.write_bytes(b"old")
+        done = subprocess.run(
+            ["sh", "-c", 'exec "$@" <&-', "sh", SERVER, "--build-filter", self.out,
+             "--error", "0.01", "--capacity", "10"],
+            capture_output=True, timeout=120, check=False,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertRegex(done.stderr, rb"\Abloomery-server: standard input is closed.*\n\Z")
+        self.assertEqual(self.out.read_bytes(), b"old")
+        self.assertEqual(self.names(), ["dump.rdb"])
+
     def test_signal_leaves_nothing(self):
         reading, writing = os.pipe()
         self.addCleanup(os.close, writing)
