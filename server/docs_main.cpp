@@ -9,11 +9,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <span>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include "protocol/arguments.h"
 #include "server/commands/families.h"
@@ -140,23 +147,41 @@ int print_commands() {
 
 int print_configuration(const char* path) {
   std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto sections = server::parse_sample_file(text);
+  std::ostringstream text;
+  text << file.rdbuf();  // this does not throw if `path` is a directory
+  const auto sections = server::parse_sample_file(text.str());
   if (!file || sections.size() < 2) {
-    fmt::print(stderr, "{}: no sample file\n", path);
+    fmt::print(stderr, "bloomery-docs: {} is no sample file: give conf/bloomery.conf\n", path);
     return EXIT_FAILURE;
   }
   fmt::print("{}", server::configuration_page(sections));
   return EXIT_SUCCESS;
 }
 
+int run(std::span<char*> arguments) {
+  constexpr std::string_view kUsage = "usage: bloomery-docs [configuration SAMPLE-FILE]\n";
+  if (arguments.empty()) return print_commands();
+  const std::string_view first = arguments[0];
+  if (arguments.size() == 1 && (first == "--help" || first == "-h")) {
+    fmt::print("{}", kUsage);
+    return EXIT_SUCCESS;
+  }
+  if (arguments.size() == 2 && first == "configuration") return print_configuration(arguments[1]);
+  fmt::print(stderr, "{}", kUsage);
+  return EXIT_FAILURE;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count == 1) return print_commands();
-  if (count == 3 && std::string_view(arguments[1]) == "configuration") {
-    return print_configuration(arguments[2]);
+  try {
+    const int exit_code = run(std::span(arguments, static_cast<size_t>(count)).subspan(1));
+    // The standard library would not report that it cannot write the last bytes.
+    if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "stdout");
+    return exit_code;
+  } catch (const std::exception& error) {
+    // fmt::print() would throw again if standard error cannot be written either.
+    std::fprintf(stderr, "bloomery-docs: %s\n", error.what());
+    return EXIT_FAILURE;
   }
-  fmt::print(stderr, "usage: bloomery-docs [configuration SAMPLE-FILE]\n");
-  return EXIT_FAILURE;
 }

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests the messages of failed starts: docs/troubleshooting.md must quote them exactly."""
+"""Tests the messages of failed starts: docs/troubleshooting.md must quote them exactly. Also tests
+the messages of bloomery-docs.
+"""
 
 import os
 import pathlib
@@ -186,6 +188,32 @@ class ReadyLineTest(ServerTest):
         address = re.search(r"http://127\.0\.0\.1:\d+/", line)[0]
         with urllib.request.urlopen(address + "healthz", timeout=DEADLINE_S) as answer:
             self.assertEqual(answer.status, 200)
+
+
+class DocsProgramTest(unittest.TestCase):
+    def run_docs(self, *words, stdout=subprocess.PIPE):
+        program = SERVER.with_name("bloomery-docs")
+        return subprocess.run(
+            [program, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
+            timeout=DEADLINE_S, check=False,
+        )  # fmt: skip
+
+    def test_errors_are_one_line(self):
+        with open("/dev/full", "wb") as full:
+            done = [self.run_docs(stdout=full), self.run_docs("--help", stdout=full)]
+        done += [self.run_docs("configuration", path) for path in ("/", "/none", "/dev/null")]
+        for failed in done:
+            with self.subTest(words=failed.args[1:]):
+                self.assertEqual(failed.returncode, 1)
+                self.assertRegex(failed.stderr, rb"\Abloomery-docs: [^\n]+\n\Z")
+        unknown = self.run_docs("unknown")
+        self.assertEqual((unknown.returncode, unknown.stdout), (1, b""))
+        self.assertIn(b"usage", unknown.stderr)
+
+    def test_help_is_no_error(self):
+        helped = self.run_docs("--help")
+        self.assertEqual((helped.returncode, helped.stderr), (0, b""))
+        self.assertIn(b"usage", helped.stdout)
 
 
 if __name__ == "__main__":
