@@ -34,7 +34,8 @@ concept ListsBits = requires(const Geometry& geometry, ItemHash hash, void (*vis
   Layout::visit_bits(geometry, hash, visit);
 };
 
-Error cannot_grow() {
+Error cannot_grow(const ScalableFilter& filter) {
+  if (!filter.next_layer_bytes()) return Error{std::string(kNoNextLayer)};
   return Error{"OOM the filter is full and its next layer does not fit in memory",
                ErrorCode::kOutOfMemory};
 }
@@ -60,7 +61,7 @@ Result<> BulkFilter::add_alone(std::span<const ItemHash> hashes) {
     const size_t done = filter_->add_many(group, outcomes, budget_);
     for (const AddOutcome outcome : std::span(outcomes).first(done)) {
       if (outcome == AddOutcome::kFull) return is_full();
-      if (outcome == AddOutcome::kCannotGrow) return cannot_grow();
+      if (outcome == AddOutcome::kCannotGrow) return cannot_grow(*filter_);
     }
     hashes = hashes.subspan(group.size());
   }

@@ -301,7 +301,7 @@ std::optional<LayerPlan> ScalableFilter::next_plan() const {
 
 std::optional<uint64_t> ScalableFilter::next_layer_bytes() const {
   const auto plan = next_plan();
-  if (!plan) return std::nullopt;
+  if (!plan || (window() != nullptr && !window()->may_grow())) return std::nullopt;
   return plan->geometry.size_bytes();
 }
 

@@ -33,6 +33,11 @@ namespace core::bloom {
 class Window;
 struct WindowRotation;
 
+// Error text of a filter that has no next layer: see ScalableFilter::next_layer_bytes().
+inline constexpr std::string_view kNoNextLayer =
+    "ERR the filter is full and cannot grow: its next layer would need a too small error rate, or "
+    "it has the most layers. Make a filter with a higher capacity";
+
 // kCannotGrow: the maximum number of layers is reached, memory does not suffice, or the next
 // layer's capacity or error rate is out of range. With kRefreshed the item was present, and was
 // also added to the newest generation.

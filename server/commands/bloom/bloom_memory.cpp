@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/bloom/redisbloom_layout.h"
 #include "core/bloom/window.h"
 #include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
@@ -93,6 +94,13 @@ bool FilterBudget::fits(uint64_t bytes) const {
     return false;
   }
   return admission_.memory().fits(bytes);
+}
+
+std::string_view FilterBudget::refusal() const {
+  // RedisBloom has one text for all these failures, so filters of its layout have it, too.
+  const bool is_theirs = filter_.layout() == core::bloom::RedisBloomLayout::kId;
+  const bool has_own_text = refusal_ == kCannotInsert && !is_theirs;
+  return has_own_text && !filter_.next_layer_bytes() ? core::bloom::kNoNextLayer : refusal_;
 }
 
 LoadBudget::LoadBudget(const Admission& admission)

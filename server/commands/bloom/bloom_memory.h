@@ -39,7 +39,7 @@ class FilterBudget final : public core::MemoryBudget {
   const core::MemoryBudget& whole() const override { return admission_.memory(); }
 
   // Returns why an item could not be added. REQUIRES: an add failed.
-  std::string_view refusal() const { return refusal_; }
+  std::string_view refusal() const;
 
  private:
   uint64_t left_of_limit_bytes() const;

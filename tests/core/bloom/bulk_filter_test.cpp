@@ -132,6 +132,22 @@ TEST_P(BulkFilterTest, InsufficientMemoryIsAnError) {
   EXPECT_NE(added.error().message.find("does not fit in memory"), std::string::npos);
 }
 
+TEST(BulkFilter, TooSmallErrorRateOfNextLayerIsAnError) {
+  ThreadTeam team(1);
+  FilterParameters parameters;
+  parameters.error_rate = 5e-324;
+  parameters.capacity = 1;
+  auto bulk = *BulkFilter::create(parameters, kUnlimitedBulk, team);
+  const ItemHasher hash = bulk->hasher();
+  std::vector<ItemHash> hashes;
+  for (const std::string& item : items_with_duplicates(1000, 1 << 30, 4)) {
+    hashes.push_back(hash(item));
+  }
+  const auto added = bulk->add(hashes);
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().message, kNoNextLayer);
+}
+
 TEST(BulkFilter, InvalidParametersAreRejected) {
   ThreadTeam team(1);
   FilterParameters parameters;

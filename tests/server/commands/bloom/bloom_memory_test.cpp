@@ -43,6 +43,14 @@ TEST_F(BloomMemoryTest, AFilterBeyondTheLimitIsNotMade) {
   EXPECT_EQ(run({"BF.RESERVE", "f", "0.01", "1000"}), kOk);
 }
 
+TEST_F(BloomMemoryTest, FilterWithoutNextLayerSaysSo) {
+  ASSERT_EQ(run({"BF.RESERVE", "f", "2e-17", "1", "DELETABLE"}), kOk);
+  EXPECT_EQ(fill("f"), error(core::bloom::kNoNextLayer));
+  // RedisBloom has one text for all filters that cannot grow.
+  ASSERT_EQ(run({"BF.RESERVE", "g", "1e-300", "1", "EXPANSION", "1", "LAYOUT", "redisbloom"}), kOk);
+  EXPECT_EQ(fill("g"), error(kCannotInsert));
+}
+
 TEST_F(BloomMemoryTest, TheLimitIsOnTheWholeFilter) {
   limit_filters("10000");
   ASSERT_EQ(run({"BF.RESERVE", "f", "0.01", "1000"}), kOk);
