@@ -76,10 +76,10 @@ struct FingerprintLayout {
                           uint64_t item_count) {
     return predicted_error(geometry, item_count);
   }
-  static double residue_now(const uint64_t* /*words*/, const Geometry& /*geometry*/,
-                            uint64_t /*item_count*/) {
+  static double flag_share_now(const uint64_t* /*words*/, const Geometry& /*geometry*/) {
     return 0;
   }
+  static double residue_of(const Geometry& /*geometry*/, double /*flag_share*/) { return 0; }
   static double predicted_residue(const Geometry& /*geometry*/, double /*item_count*/) { return 0; }
   // True if no bit outside the buckets is set, and the number of used slots is `item_count` or 0.
   // It is 0 while a filter is loaded in chunks, because the item count arrives before the slots.

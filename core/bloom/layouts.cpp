@@ -58,8 +58,14 @@ std::optional<ArrayFigures> array_figures(LayoutId layout, const ArrayView& arra
     return {Layout::fill_now(words, geometry, item_count),
             Layout::items_now(words, geometry, item_count),
             Layout::error_now(words, geometry, item_count),
-            Layout::residue_now(words, geometry, item_count)};
+            Layout::flag_share_now(words, geometry)};
   });
+}
+
+double residue_of(LayoutId layout, const Geometry& geometry, double flag_share) {
+  const auto residue = with_deletable<double>(
+      layout, [&]<class Layout>() { return Layout::residue_of(geometry, flag_share); });
+  return residue.value_or(0);
 }
 
 std::optional<double> array_fill_ratio(LayoutId layout, const ArrayView& array,

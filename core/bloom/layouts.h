@@ -95,12 +95,13 @@ concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
   { Layout::insert_new(words, geometry, capacity, hash) } -> std::same_as<bool>;
   { Layout::remove(words, geometry, hash) } -> std::same_as<Removal>;
   // Statistics computed from the array: its fill ratio, the number of items that would give this
-  // fill, and the error rate. residue_now() is the share of items whose removal returns kStays.
-  // `count` is the layer's item count.
+  // fill, and the error rate. `count` is the layer's item count. From
+  // flag_share_now(), residue_of() estimates the share of items whose removal returns kStays.
   { Layout::fill_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::items_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::error_now(words, geometry, count) } -> std::same_as<double>;
-  { Layout::residue_now(words, geometry, count) } -> std::same_as<double>;
+  { Layout::flag_share_now(words, geometry) } -> std::same_as<double>;
+  { Layout::residue_of(geometry, rate) } -> std::same_as<double>;
   // Predicted share of `item_count` items that cannot be removed (kStays), because their removal
   // would affect other items. The prediction assumes that nothing was removed before.
   { Layout::predicted_residue(geometry, item_count) } -> std::same_as<double>;

@@ -218,13 +218,16 @@ struct ArrayFigures {
   // Number of items that would give the fill ratio `fill_ratio`.
   double items = 0;
   double error_rate = 0;
-  // Share of items that cannot be deleted, because their deletion would affect other items.
-  double residue = 0;
+  // Share of the regions whose flag is set. Used by residue_of().
+  double flag_share = 0;
 };
-// Computes the statistics of a layer's array. Returns nullopt for layouts without deletion. Takes
-// up to a few milliseconds.
+// Computes the statistics of a layer's array. Returns nullopt for layouts without deletion.
 std::optional<ArrayFigures> array_figures(LayoutId layout, const ArrayView& array,
                                           uint64_t item_count);
+// Returns the share of a layer's items that cannot be deleted, because their deletion would affect
+// other items. `flag_share` is that of ArrayFigures. Takes up to a few milliseconds, so the caller
+// should hold no lock. Returns 0 for layouts without deletion.
+double residue_of(LayoutId layout, const Geometry& geometry, double flag_share);
 // Returns only the fill ratio of ArrayFigures, in constant time.
 std::optional<double> array_fill_ratio(LayoutId layout, const ArrayView& array,
                                        uint64_t item_count);

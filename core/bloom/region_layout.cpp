@@ -328,22 +328,24 @@ double RegionLayout::error_now(const uint64_t* words, const Geometry& geometry,
   return model_of(geometry).error_rate(items_now(words, geometry, item_count));
 }
 
-// Estimates the share of items that cannot be removed, from the number of flags that are set. The
-// item count does not suffice, because removals do not clear flags. The function finds the number
-// of items that is expected to set this many flags, and predicts the share for that number.
-double RegionLayout::residue_now(const uint64_t* words, const Geometry& geometry,
-                                 uint64_t /*item_count*/) {
+double RegionLayout::flag_share_now(const uint64_t* words, const Geometry& geometry) {
   const double regions = double(line_count_of(geometry)) * regions_of_line(geometry);
-  const double share = double(count_words(words, geometry)[kFlags]) / regions;
+  return double(count_words(words, geometry)[kFlags]) / regions;
+}
+
+// Estimates the share of items that cannot be removed, from the share of flags that are set. The
+// item count does not suffice, because removals do not clear flags. The function finds the number
+// of items that is expected to set this many flags, to a percent, and predicts the share for it.
+double RegionLayout::residue_of(const Geometry& geometry, double share) {
   if (!(share > 0)) return 0;
   if (share >= 1) return 1;
   double low = 0;
   double high = double(geometry.bit_count);
-  while (high - low > 1 && high > low * 1.0001) {
+  while (high - low > 1 && high > low * 1.01) {
     const double middle = (low + high) / 2;
     (flag_share(geometry, middle) < share ? low : high) = middle;
   }
-  return predicted_residue(geometry, high);
+  return predicted_residue(geometry, (low + high) / 2);
 }
 
 bool RegionLayout::is_sound(const BitArray& bits, const Geometry& geometry,

@@ -73,9 +73,11 @@ struct RegionLayout {
   static double fill_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double items_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double error_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
-  // Returns the share of the items that cannot be removed at present. The computation takes about a
-  // millisecond.
-  static double residue_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
+  // Returns the share of the regions whose flag is set.
+  static double flag_share_now(const uint64_t* words, const Geometry& geometry);
+  // Returns the share of the items that cannot be removed when this share of the flags is set. The
+  // computation takes about a millisecond.
+  static double residue_of(const Geometry& geometry, double flag_share);
   // True if the three counters after the last line agree with the bits of the lines. Reads the
   // whole array except untouched pages.
   static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count);

@@ -208,8 +208,9 @@ void stats(Context& ctx) {
   const auto found = find_filter(ctx, key);
   if (!found) return;
   if (*found == nullptr) return ctx.reply.error(kFilterNotFound);
-  const FilterFigures figures = figures_of(**found, kReadBytes);
+  FilterFigures figures = figures_of(**found, kReadBytes);
   lock.unlock();
+  figures.compute_residues();
   write_filter(ctx.reply, figures);
 }
 

@@ -48,7 +48,7 @@ FilterFigures figures_of(const ScalableFilter& filter, uint64_t read_bytes) {
     const LayerInfo info = filter.layer_info(i);
     const ArrayView array{filter.layer_bits(i).words(), info.geometry};
     if (const auto own = core::bloom::array_figures(filter.layout(), array, info.item_count)) {
-      figures.layers.push_back({info, own->fill_ratio, own->items, own->residue});
+      figures.layers.push_back({info, own->fill_ratio, own->items, own->flag_share});
       continue;
     }
     const double fill = filter.sampled_fill_ratio(i, share_of(filter, info, read_bytes));

@@ -25,8 +25,11 @@ struct GenerationFigures {
 struct LayerFigures {
   core::bloom::LayerInfo info;
   double fill_ratio = 0;
-  double items = 0;    // number of items, estimated from the bits
-  double residue = 0;  // fraction of items that deletion cannot remove; only in deletable filters
+  double items = 0;       // number of items, estimated from the bits
+  double flag_share = 0;  // fraction of flags that are set; only in deletable filters
+  // Fraction of items that deletion cannot remove; only in deletable filters, and only after
+  // FilterFigures::compute_residues().
+  double residue = 0;
 };
 
 // Statistics of a whole filter. They are copied under the lock, so that the reply can be written
@@ -71,7 +74,15 @@ struct FilterFigures {
     return sum;
   }
   bool is_deletable() const { return core::bloom::layout_row(parameters.layout).clears_bits; }
-  // Returns the fraction of all items that deletion cannot remove.
+  // Computes the residues of all layers. Takes about a millisecond per layer, so it must be called
+  // without the lock.
+  void compute_residues() {
+    for (LayerFigures& layer : layers) {
+      layer.residue =
+          core::bloom::residue_of(parameters.layout, layer.info.geometry, layer.flag_share);
+    }
+  }
+  // Returns the fraction of all items that deletion cannot remove. REQUIRES: compute_residues().
   double residue() const {
     double sum = 0;
     for (const LayerFigures& layer : layers) {

@@ -135,7 +135,8 @@ TEST(RegionLayoutTest, ResidueIsAsPredicted) {
         const auto items = static_cast<uint64_t>(load * kItems);
         const double measured = measured_residue(regions, items);
         const double predicted = RegionLayout::predicted_residue(regions.geometry(), double(items));
-        const double now = RegionLayout::residue_now(regions.words(), regions.geometry(), 0);
+        const double now = RegionLayout::residue_of(
+            regions.geometry(), RegionLayout::flag_share_now(regions.words(), regions.geometry()));
         const double slack = 5 * std::sqrt(predicted / double(items)) + 1e-4;
         EXPECT_NEAR(measured, predicted, 0.1 * predicted + slack)
             << r << " at " << rate << ", load " << load;
