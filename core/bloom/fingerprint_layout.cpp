@@ -86,7 +86,7 @@ uint64_t FingerprintLayout::slot_count(const Geometry& geometry) {
 }
 
 bool FingerprintLayout::is_sound(const BitArray& bits, const Geometry& geometry,
-                                 uint64_t item_count) {
+                                 uint64_t item_count, Loaded loaded) {
   constexpr uint64_t kLineWords = kLineBits / 64;
   const unsigned slots =
       kLineBits / (geometry.hash_count * geometry.cell_bits) * unsigned{geometry.hash_count};
@@ -116,8 +116,7 @@ bool FingerprintLayout::is_sound(const BitArray& bits, const Geometry& geometry,
       count_line(bits.words() + line * kLineWords, std::min<uint64_t>(left, slots));
     }
   });
-  // The slots may all be free although items are counted: a filter that is loaded in chunks
-  // receives its item count before its slots.
+  if (loaded == Loaded::kPartly) return is_clean && taken <= item_count;
   return is_clean && (taken == item_count || taken == 0);
 }
 

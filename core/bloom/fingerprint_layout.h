@@ -82,8 +82,10 @@ struct FingerprintLayout {
   static double residue_of(const Geometry& /*geometry*/, double /*flag_share*/) { return 0; }
   static double predicted_residue(const Geometry& /*geometry*/, double /*item_count*/) { return 0; }
   // True if no bit outside the buckets is set, and the number of used slots is `item_count` or 0.
-  // It is 0 while a filter is loaded in chunks, because the item count arrives before the slots.
-  static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count);
+  // In a partly loaded array any smaller number is possible, because the item count arrives before
+  // the slots.
+  static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count,
+                       Loaded loaded);
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
     with_fingerprint_table(words, geometry, [&](const auto& table) {

@@ -85,11 +85,9 @@ concept AddOnlyLayout =
 // skips items whose outcome is not kAbsent, sets the outcome of a removed item to kGone, and
 // returns the number of removed items.
 template <class Layout>
-concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
-                                                              const Geometry& geometry,
-                                                              uint64_t capacity, ItemHash hash,
-                                                              uint64_t count, double item_count,
-                                                              const BitArray& bits) {
+concept DeletableLayout = Layout::kRow.clears_bits&& requires(
+    uint64_t* words, const Geometry& geometry, uint64_t capacity, ItemHash hash, uint64_t count,
+    double item_count, double flag_share, const BitArray& bits) {
   { Layout::insert(words, geometry, capacity, hash) } -> std::same_as<Insertion>;
   // Inserts without a check for presence. Returns false if there is no room.
   { Layout::insert_new(words, geometry, capacity, hash) } -> std::same_as<bool>;
@@ -101,13 +99,14 @@ concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
   { Layout::items_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::error_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::flag_share_now(words, geometry) } -> std::same_as<double>;
-  { Layout::residue_of(geometry, rate) } -> std::same_as<double>;
+  { Layout::residue_of(geometry, flag_share) } -> std::same_as<double>;
   // Predicted share of `item_count` items that cannot be removed (kStays), because their removal
   // would affect other items. The prediction assumes that nothing was removed before.
   { Layout::predicted_residue(geometry, item_count) } -> std::same_as<double>;
-  // Returns whether a sequence of additions and removals can have produced the bits. Does not read
-  // pages that were never written.
-  { Layout::is_sound(bits, geometry, count) } -> std::same_as<bool>;
+  // Returns whether a sequence of additions and removals can have produced the bits. With
+  // Loaded::kPartly, also accepts such bits without some of their chunks. Does not read pages that
+  // were never written.
+  { Layout::is_sound(bits, geometry, count, Loaded::kWhole) } -> std::same_as<bool>;
 };
 
 template <class Layout>

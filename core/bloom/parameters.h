@@ -188,6 +188,9 @@ enum class Insertion : uint8_t { kAdded, kPresent, kNoRoom };
 // Outcome of a deletion. kStays: the item is present, but its removal would affect other items.
 enum class Removal : uint8_t { kGone, kAbsent, kStays };
 
+// How much of a layer's array is there. kPartly: some chunks of the filter may not be loaded yet.
+enum class Loaded : uint8_t { kWhole, kPartly };
+
 // The shape of a layer's bit array.
 struct Geometry {
   // Number of bits. Some layouts compute bit indices modulo this number.

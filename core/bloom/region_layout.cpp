@@ -348,8 +348,8 @@ double RegionLayout::residue_of(const Geometry& geometry, double share) {
   return predicted_residue(geometry, (low + high) / 2);
 }
 
-bool RegionLayout::is_sound(const BitArray& bits, const Geometry& geometry,
-                            uint64_t /*item_count*/) {
+bool RegionLayout::is_sound(const BitArray& bits, const Geometry& geometry, uint64_t /*item_count*/,
+                            Loaded loaded) {
   constexpr uint64_t kLineBytes = kLineBits / 8;
   const unsigned item_bits = item_bits_of(geometry);
   const unsigned used_bits = item_bits + regions_of_line(geometry);
@@ -369,8 +369,9 @@ bool RegionLayout::is_sound(const BitArray& bits, const Geometry& geometry,
   });
   const uint64_t* const counts = count_words(bits.words(), geometry);
   const uint64_t most = line_count_of(geometry) * item_bits;
-  return strays == 0 && counts[kOnes] == ones && counts[kFlags] == flags &&
-         counts[kOnesMax] <= most;
+  const bool agrees = loaded == Loaded::kPartly ? counts[kOnes] <= ones && counts[kFlags] <= flags
+                                                : counts[kOnes] == ones && counts[kFlags] == flags;
+  return strays == 0 && agrees && counts[kOnesMax] <= most;
 }
 
 bool RegionLayout::check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {

@@ -78,9 +78,11 @@ struct RegionLayout {
   // Returns the share of the items that cannot be removed when this share of the flags is set. The
   // computation takes about a millisecond.
   static double residue_of(const Geometry& geometry, double flag_share);
-  // True if the three counters after the last line agree with the bits of the lines. Reads the
-  // whole array except untouched pages.
-  static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count);
+  // True if the three counters after the last line agree with the bits of the lines. In a partly
+  // loaded array the counters may be smaller, because they arrive after the lines. Reads the whole
+  // array except untouched pages.
+  static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count,
+                       Loaded loaded);
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
     prefetch_lines(words, LineWalk(hash, geometry), geometry.lines_per_lookup);

@@ -154,11 +154,11 @@ std::optional<Geometry> accept_bloomery(LayerClaim& claim, FilterParameters& par
                   .cell_bits = static_cast<uint16_t>(claim.cell_bits)};
 }
 
-bool is_sound_deletable(const ScalableFilter& filter, size_t index) {
+bool is_sound_deletable(const ScalableFilter& filter, size_t index, core::bloom::Loaded loaded) {
   return core::bloom::with_layout(filter.layout(), [&]<class Layout>() {
     if constexpr (core::bloom::DeletableLayout<Layout>) {
       const core::bloom::LayerInfo layer = filter.layer_info(index);
-      return Layout::is_sound(filter.layer_bits(index), layer.geometry, layer.item_count);
+      return Layout::is_sound(filter.layer_bits(index), layer.geometry, layer.item_count, loaded);
     }
     return true;
   });

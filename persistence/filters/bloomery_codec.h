@@ -34,8 +34,9 @@ bool take_bloomery_settings(const SettingsClaim& claim, core::bloom::FilterParam
 std::optional<core::bloom::Geometry> accept_bloomery(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);
-// Returns whether adds and deletions can produce the layer's bits. REQUIRES: the layout supports
-// deletion.
-bool is_sound_deletable(const core::bloom::ScalableFilter& filter, size_t index);
+// Returns whether adds and deletions can produce the layer's bits, all or partly loaded. REQUIRES:
+// the layout supports deletion.
+bool is_sound_deletable(const core::bloom::ScalableFilter& filter, size_t index,
+                        core::bloom::Loaded loaded);
 
 }  // namespace persistence

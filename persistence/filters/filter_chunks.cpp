@@ -295,7 +295,7 @@ ChunkOutcome load_chunk(ScalableFilter& filter, uint64_t position, std::string_v
   }
   bits.write(start, std::as_bytes(std::span(bytes.data(), size)));
   clear_spare_bits(bits.bytes(), geometry.bit_count);
-  if (!is_checked || is_sound(filter)) return ChunkOutcome::kLoaded;
+  if (!is_checked || is_sound(filter, core::bloom::Loaded::kWhole)) return ChunkOutcome::kLoaded;
   bits.write(start, std::as_bytes(std::span(before.data(), size)));
   return ChunkOutcome::kUnsound;
 }

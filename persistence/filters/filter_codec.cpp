@@ -12,11 +12,11 @@ namespace persistence {
 using core::bloom::ScalableFilter;
 using FilterResult = core::Result<std::unique_ptr<ScalableFilter>>;
 
-bool is_sound(const ScalableFilter& filter) {
+bool is_sound(const ScalableFilter& filter, core::bloom::Loaded loaded) {
   const LayoutCodec& codec = layout_codec(filter.layout());
   if (codec.is_sound == nullptr) return true;
   for (size_t i = 0; i < filter.layer_count(); ++i) {
-    if (!codec.is_sound(filter, i)) return false;
+    if (!codec.is_sound(filter, i, loaded)) return false;
   }
   return true;
 }
@@ -38,7 +38,10 @@ FilterResult decode_filter(StreamReader& reader, const core::MemoryBudget& budge
   const uint64_t id = reader.length();
   if (!reader.ok()) return core::Error{std::string(kDamagedFilter)};
   auto filter = decode_filter_of(id, reader, budget);
-  if (filter && !is_sound(**filter)) return core::Error{std::string(kDamagedBits)};
+  // Only some chunks of a filter may be loaded when it is dumped or moved.
+  if (filter && !is_sound(**filter, core::bloom::Loaded::kPartly)) {
+    return core::Error{std::string(kDamagedBits)};
+  }
   return filter;
 }
 

@@ -38,7 +38,7 @@ core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter_of(
     uint64_t id, StreamReader& reader, const core::MemoryBudget& budget);
 // Returns whether the arrays of all layers agree with the layers' item counts. Always returns true
 // for a layout whose arrays do not determine the count.
-bool is_sound(const core::bloom::ScalableFilter& filter);
+bool is_sound(const core::bloom::ScalableFilter& filter, core::bloom::Loaded loaded);
 // Returns whether values of this module are filters, in any version.
 bool is_filter_module(uint64_t id);
 

@@ -53,9 +53,8 @@ struct LayoutCodec {
       nullptr;
 
   // Returns whether adds and deletions can produce the bits of a layer. The function is null for
-  // layouts in which any bits are possible. It may return false for a filter of which only some
-  // chunks are loaded.
-  bool (*is_sound)(const core::bloom::ScalableFilter&, size_t index) = nullptr;
+  // layouts in which any bits are possible.
+  bool (*is_sound)(const core::bloom::ScalableFilter&, size_t index, core::bloom::Loaded) = nullptr;
 
   // True if the append log's base stores a filter as one BF.LOAD instead of chunks.
   bool has_load_form = false;

@@ -32,7 +32,10 @@ class Regions {
   const uint64_t* words() const { return bits_.words(); }
   std::span<const uint64_t> all_words() const { return {bits_.words(), geometry_.bit_count / 64}; }
   std::vector<uint64_t> copy() const { return {all_words().begin(), all_words().end()}; }
-  bool is_sound() const { return RegionLayout::is_sound(bits_, geometry_, 0); }
+  bool is_sound() const { return RegionLayout::is_sound(bits_, geometry_, 0, Loaded::kWhole); }
+  bool may_be_partly_loaded() const {
+    return RegionLayout::is_sound(bits_, geometry_, 0, Loaded::kPartly);
+  }
 
   Insertion insert(uint64_t number) {
     return RegionLayout::insert(bits_.words(), geometry_, capacity_, hash_of(number));
@@ -287,10 +290,12 @@ TEST(RegionLayoutTest, ForgedCountsAreDetectedAndHarmless) {
     const uint64_t sound = regions.word(i);
     regions.word(i) = ~uint64_t{0};
     EXPECT_FALSE(regions.is_sound());
+    EXPECT_FALSE(regions.may_be_partly_loaded());
     regions.word(i) = sound;
   }
   regions.word(ones) = 0;
   EXPECT_FALSE(regions.is_sound());
+  EXPECT_TRUE(regions.may_be_partly_loaded());
   for (uint64_t i = 0; i < 50; ++i) regions.remove(i);
   EXPECT_EQ(regions.word(ones), 0U);
 }

@@ -132,9 +132,9 @@ TEST_F(BloomChunkCommandsTest, PiecesMayComeTwice) {
   EXPECT_EQ(run({"BF.EXISTS", "g", "1"}), integer(1));
 }
 
-// BF.LOADCHUNK accepts the same arrays as RESTORE. The arrays of a deletable filter must agree with
-// the item counts of its layers.
-TEST_F(BloomChunkCommandsTest, AcceptsWhatRestoreAccepts) {
+// The arrays of a deletable filter must agree with the item counts of its layers. RESTORE accepts
+// all arrays that BF.LOADCHUNK accepts, and those of partly loaded filters.
+TEST_F(BloomChunkCommandsTest, AcceptsLessThanRestore) {
   constexpr uint64_t kSeed = 31;
   constexpr int kRounds = support::rounds(400, 60);
   std::mt19937_64 random(kSeed);
@@ -165,9 +165,9 @@ TEST_F(BloomChunkCommandsTest, AcceptsWhatRestoreAccepts) {
       const size_t start = dumped.find("\r\n") + 2;
       const std::string payload = dumped.substr(start, dumped.size() - start - 2);
       const bool is_restored = run({"RESTORE", "h", "0", payload, "REPLACE"}) == kOk;
-      ASSERT_EQ(loaded, is_restored ? kOk : error(kBadData))
+      ASSERT_TRUE(loaded == error(kBadData) || is_restored)
           << "regions " << bits << " seed " << kSeed << " round " << round;
-      refused += is_restored ? 0 : 1;
+      refused += loaded == kOk ? 0 : 1;
     }
   }
   EXPECT_GT(refused, kRounds / 4);
