@@ -108,8 +108,8 @@ class PortableLanes : public LaneLine {
       const LaneWalk walk(hash, shape);                                                          \
       return Line(shape).set(words + walk.word_index(), walk.positions());                       \
     }                                                                                            \
-    target static bool check_any(std::span<const ArrayView> arrays, ItemHash hash) {             \
-      return check_in_any<Line>(arrays, hash);                                                   \
+    target static bool check_any(std::span<const Layer> layers, ItemHash hash) {                 \
+      return check_in_any<Line>(layers, hash);                                                   \
     }                                                                                            \
     target static void check_group(std::span<const ArrayView> arrays,                            \
                                    std::span<const ItemHash> hashes, std::span<bool> found) {    \
@@ -353,8 +353,8 @@ bool check_lane_item(const uint64_t* words, LineShape shape, ItemHash hash) {
   return with_best_kernels([&]<class Kernels>() { return Kernels::check(words, shape, hash); });
 }
 
-bool check_lane_item_in_any(std::span<const ArrayView> arrays, ItemHash hash) {
-  return with_best_kernels([&]<class Kernels>() { return Kernels::check_any(arrays, hash); });
+bool check_lane_item_in_any(std::span<const Layer> layers, ItemHash hash) {
+  return with_best_kernels([&]<class Kernels>() { return Kernels::check_any(layers, hash); });
 }
 
 bool mark_lane_item(uint64_t* words, LineShape shape, ItemHash hash) {

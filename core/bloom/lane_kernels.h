@@ -55,7 +55,7 @@ const LineKernels& lane_kernels();
 // These functions do the same for a single item as the members of lane_kernels(), but without a
 // call through a function pointer.
 bool check_lane_item(const uint64_t* words, LineShape shape, ItemHash hash);
-bool check_lane_item_in_any(std::span<const ArrayView> arrays, ItemHash hash);
+bool check_lane_item_in_any(std::span<const Layer> layers, ItemHash hash);
 bool mark_lane_item(uint64_t* words, LineShape shape, ItemHash hash);
 
 }  // namespace core::bloom

@@ -55,8 +55,8 @@ struct LaneLayout {
   static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
     return check_lane_item(words, geometry, hash);
   }
-  static bool check_any(std::span<const ArrayView> arrays, ItemHash hash) {
-    return check_lane_item_in_any(arrays, hash);
+  static bool check_any(std::span<const Layer> layers, ItemHash hash) {
+    return check_lane_item_in_any(layers, hash);
   }
   static void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                           std::span<bool> found) {

@@ -179,40 +179,12 @@ class Layer {
   uint16_t filter_expansion_ = 0;
 };
 
-// The views of several layers' arrays, the newest first. The newest layer holds the most items, so
-// it is the most likely to end a search.
-class LayerViews {
- public:
-  // REQUIRES: at most kGroupArrays layers.
-  explicit LayerViews(std::span<const Layer> layers) : count_(layers.size()) {
-    for (size_t i = 0; i < count_; ++i) views_[i] = layers[count_ - 1 - i].view();
-  }
-  operator std::span<const ArrayView>() const { return {views_.data(), count_}; }
-
- private:
-  size_t count_;
-  std::array<ArrayView, kGroupArrays> views_;
-};
-
-// Calls visit(views) for groups of the layers, from the newest to the oldest, until it returns
-// true. Returns the last result.
-template <class Visitor>
-bool visit_views(std::span<const Layer> layers, Visitor&& visit) {
-  for (size_t left = layers.size(); left > 0;) {
-    const size_t count = std::min(left, kGroupArrays);
-    left -= count;
-    if (visit(LayerViews(layers.subspan(left, count)))) return true;
-  }
-  return false;
-}
-
 // True if some layer contains the item.
 template <class Layout>
 bool check_layers(std::span<const Layer> layers, ItemHash hash) {
   if (layers.size() == 1) return layers.front().check<Layout>(hash);
-  if constexpr (requires(std::span<const ArrayView> arrays) { Layout::check_any(arrays, hash); }) {
-    return visit_views(layers,
-                       [&](const LayerViews& views) { return Layout::check_any(views, hash); });
+  if constexpr (requires { Layout::check_any(layers, hash); }) {
+    return Layout::check_any(layers, hash);
   }
   // Big layers are probably not in the cache. Their lines are prefetched before the first check, so
   // that the cache misses overlap.
@@ -231,10 +203,13 @@ bool check_layers(std::span<const Layer> layers, ItemHash hash) {
 template <class Layout>
 void check_layers_group(std::span<const Layer> layers, std::span<const ItemHash> hashes,
                         std::span<bool> found) {
-  visit_views(layers, [&](const LayerViews& views) {
-    Layout::check_group(views, hashes, found);
-    return false;
-  });
+  while (!layers.empty()) {
+    std::array<ArrayView, kGroupArrays> arrays;
+    const size_t count = std::min(layers.size(), arrays.size());
+    for (size_t i = 0; i < count; ++i) arrays[i] = layers[layers.size() - 1 - i].view();
+    Layout::check_group(std::span<const ArrayView>(arrays).first(count), hashes, found);
+    layers = layers.first(layers.size() - count);
+  }
 }
 
 }  // namespace core::bloom

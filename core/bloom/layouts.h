@@ -54,8 +54,8 @@ concept AnyLayout = requires(const FilterParameters& parameters, const Geometry&
   { Layout::is_valid(geometry) } -> std::same_as<bool>;
   { Layout::predicted_error(geometry, count) } -> std::same_as<double>;
   // A layout may also have prefetch_first(), with the same arguments, which prefetches only what a
-  // lookup of an absent item usually touches. It may have check_any(arrays, hash), which returns
-  // whether some array contains the item, and is faster than check() for each of them.
+  // lookup of an absent item usually touches. It may have check_any(layers, hash), which returns
+  // whether some layer contains the item, and is faster than check() for each of them.
   Layout::prefetch(words, geometry, hash);
   { Layout::check(words, geometry, hash) } -> std::same_as<bool>;
   Layout::check_group(arrays, hashes, found);

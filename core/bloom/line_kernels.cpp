@@ -58,8 +58,8 @@ bool check_portably(const uint64_t* words, LineShape shape, ItemHash hash) {
   return check_item(words, shape, PortableLine(shape), hash);
 }
 
-bool check_any_portably(std::span<const ArrayView> arrays, ItemHash hash) {
-  return check_in_any<PortableLine>(arrays, hash);
+bool check_any_portably(std::span<const Layer> layers, ItemHash hash) {
+  return check_in_any<PortableLine>(layers, hash);
 }
 
 bool mark_portably(uint64_t* words, LineShape shape, ItemHash hash) {
@@ -225,8 +225,8 @@ BLOOMERY_AVX2 bool check_with_avx2(const uint64_t* words, LineShape shape, ItemH
   return check_item(words, shape, Avx2Line(shape), hash);
 }
 
-BLOOMERY_AVX2 bool check_any_with_avx2(std::span<const ArrayView> arrays, ItemHash hash) {
-  return check_in_any<Avx2Line>(arrays, hash);
+BLOOMERY_AVX2 bool check_any_with_avx2(std::span<const Layer> layers, ItemHash hash) {
+  return check_in_any<Avx2Line>(layers, hash);
 }
 
 BLOOMERY_AVX2 bool mark_with_avx2(uint64_t* words, LineShape shape, ItemHash hash) {
@@ -277,8 +277,8 @@ bool check_line_item(const uint64_t* words, LineShape shape, ItemHash hash) {
   return has_avx2 ? check_with_avx2(words, shape, hash) : check_portably(words, shape, hash);
 }
 
-bool check_line_item_in_any(std::span<const ArrayView> arrays, ItemHash hash) {
-  return has_avx2 ? check_any_with_avx2(arrays, hash) : check_any_portably(arrays, hash);
+bool check_line_item_in_any(std::span<const Layer> layers, ItemHash hash) {
+  return has_avx2 ? check_any_with_avx2(layers, hash) : check_any_portably(layers, hash);
 }
 
 bool mark_line_item(uint64_t* words, LineShape shape, ItemHash hash) {
@@ -299,8 +299,8 @@ bool check_line_item(const uint64_t* words, LineShape shape, ItemHash hash) {
   return check_portably(words, shape, hash);
 }
 
-bool check_line_item_in_any(std::span<const ArrayView> arrays, ItemHash hash) {
-  return check_any_portably(arrays, hash);
+bool check_line_item_in_any(std::span<const Layer> layers, ItemHash hash) {
+  return check_any_portably(layers, hash);
 }
 
 bool mark_line_item(uint64_t* words, LineShape shape, ItemHash hash) {

@@ -21,6 +21,8 @@
 
 namespace core::bloom {
 
+class Layer;
+
 // Number of items whose cache lines are fetched together. It is more than enough to keep every miss
 // buffer of a core busy. A batch of up to 128 items visits each layer of a filter only once. The
 // hashes, patterns and lines of a group fit the first-level cache.
@@ -59,10 +61,9 @@ struct LineKernels {
   bool (*check)(const uint64_t* words, LineShape shape, ItemHash hash);
   // Sets the item's bits. Returns true if at least one of them was clear before.
   bool (*mark)(uint64_t* words, LineShape shape, ItemHash hash);
-  // Returns whether some array contains the item. The other lines of an array are read only if all
-  // bits in its first line are set. So this is faster than check() if most arrays lack the item.
-  // REQUIRES: at most kGroupArrays arrays.
-  bool (*check_any)(std::span<const ArrayView> arrays, ItemHash hash);
+  // Returns whether some layer contains the item. The other lines of a layer are read only if all
+  // bits in its first line are set. So this is faster than check() if most layers lack the item.
+  bool (*check_any)(std::span<const Layer> layers, ItemHash hash);
   // Sets found[i] for each item that some array contains. Items with found[i] already set are
   // skipped. The arrays are visited roughly in order.
   // REQUIRES: at most kGroupArrays arrays and kGroupItems hashes; `found` is as long as `hashes`.
@@ -84,7 +85,7 @@ const LineKernels& line_kernels();
 // These functions do the same as the members of line_kernels() for single items. A call through a
 // function pointer, with the geometry in memory, would take longer than checking the item's bits.
 bool check_line_item(const uint64_t* words, LineShape shape, ItemHash hash);
-bool check_line_item_in_any(std::span<const ArrayView> arrays, ItemHash hash);
+bool check_line_item_in_any(std::span<const Layer> layers, ItemHash hash);
 bool mark_line_item(uint64_t* words, LineShape shape, ItemHash hash);
 
 }  // namespace core::bloom

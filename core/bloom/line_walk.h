@@ -20,6 +20,7 @@
 #include <cstring>
 #include <span>
 
+#include "core/bloom/layer.h"
 #include "core/bloom/line_kernels.h"
 #include "core/fast_range.h"
 #include "core/prefetch.h"
@@ -90,31 +91,45 @@ template <class Line>
   return has_all;
 }
 
-// Looks the item up in several arrays. Its pattern in the first line is the same for all of them.
-// All first lines are checked without a branch, because a mispredicted branch costs more than a
-// check. Few arrays have a first line that matches, and only their other lines are read.
+// Looks the item up in at most 64 layers. Its pattern in the first line is the same for all of
+// them. All first lines are checked without a branch, because a mispredicted branch costs more than
+// a check. Few layers have a first line that matches, and only their other lines are read.
 template <class Line>
-[[gnu::always_inline]] inline bool check_in_any(std::span<const ArrayView> arrays, ItemHash hash) {
-  assert(arrays.size() <= kGroupArrays);
-  for (const ArrayView& array : arrays) {
-    if (!is_fetched(array.geometry)) continue;
-    core::prefetch(array.words + line_word_index(hash.first, array.geometry.bit_count / kLineBits));
+[[gnu::always_inline]] inline bool check_in_some(std::span<const Layer> layers, ItemHash hash) {
+  for (const Layer& layer : layers) {
+    const Geometry geometry = layer.geometry();
+    if (!is_fetched(geometry)) continue;
+    const uint64_t line_count = geometry.bit_count / kLineBits;
+    core::prefetch(layer.bits().words() + line_word_index(hash.first, line_count));
   }
   const typename Line::Pattern pattern(typename Line::Walk(hash, {}).positions());
-  uint32_t passes = 0;  // one bit per array; bit 0 represents the last array
-  for (const ArrayView& array : arrays) {
-    const LineShape shape(array.geometry);
-    const uint64_t* const line = array.words + line_word_index(hash.first, shape.line_count);
-    passes = 2 * passes + Line(shape).all_set(line, pattern);
+  uint64_t matches = 0;  // bitmap with one bit per layer; bit 0 represents the last layer
+  for (const Layer& layer : layers) {
+    const LineShape shape(layer.geometry());
+    const uint64_t index = line_word_index(hash.first, shape.line_count);
+    matches = 2 * matches + Line(shape).all_set(layer.bits().words() + index, pattern);
   }
-  for (; passes != 0; passes &= passes - 1) {
-    const ArrayView& array = arrays[arrays.size() - 1 - size_t(std::countr_zero(passes))];
-    const LineShape shape(array.geometry);
+  for (; matches != 0; matches &= matches - 1) {
+    const size_t behind = static_cast<size_t>(std::countr_zero(matches));
+    const Layer& layer = layers[layers.size() - 1 - behind];
+    const LineShape shape(layer.geometry());
     typename Line::Walk walk(hash, shape);
     walk.advance();
-    if (check_lines(array.words, walk, shape.lines_per_lookup - 1, Line(shape))) return true;
+    if (check_lines(layer.bits().words(), walk, shape.lines_per_lookup - 1, Line(shape))) {
+      return true;
+    }
   }
   return false;
+}
+
+template <class Line>
+[[gnu::always_inline]] inline bool check_in_any(std::span<const Layer> layers, ItemHash hash) {
+  constexpr size_t kAtOnceMax = 64;
+  while (layers.size() > kAtOnceMax) {
+    if (check_in_some<Line>(layers.last(kAtOnceMax), hash)) return true;
+    layers = layers.first(layers.size() - kAtOnceMax);
+  }
+  return check_in_some<Line>(layers, hash);
 }
 
 // Sets the bits of an item. Returns true if at least one of them was clear before.

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/bloom/arrays/bit_array.h"
+#include "core/bloom/layer.h"
 #include "core/bloom/layouts.h"
 #include "core/bloom/line_kernels.h"
 #include "core/bloom/line_walk.h"
@@ -96,8 +97,10 @@ void compare_removals(ScalableFilter& batched, ScalableFilter& single,
 
 void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes,
                      const LineKernels& portable, const LineKernels* simd) {
-  auto left = *BitArray::allocate(geometry.bit_count);
-  auto right = *BitArray::allocate(geometry.bit_count);
+  Layer left_layer(*BitArray::allocate(geometry.bit_count), geometry, 1, 0);
+  Layer right_layer(*BitArray::allocate(geometry.bit_count), geometry, 1, 0);
+  BitArray& left = left_layer.bits();
+  BitArray& right = right_layer.bits();
   for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
     const auto group = hashes.subspan(start, std::min(kGroupItems, hashes.size() - start));
     std::array<bool, kGroupItems> left_found{}, right_found{};
@@ -124,8 +127,9 @@ void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes,
       continue;
     }
     for (const ItemHash& hash : group) {
-      require(portable.check_any(left_views, hash) == simd->check_any(right_views, hash),
-              "SIMD check of several arrays differs");
+      require(
+          portable.check_any({&left_layer, 1}, hash) == simd->check_any({&right_layer, 1}, hash),
+          "SIMD check of several layers differs");
       require(portable.check(left.words(), geometry, hash) ==
                   simd->check(right.words(), geometry, hash),
               "SIMD check differs");

@@ -12,6 +12,7 @@
 
 #include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/arrays/lane_sets.h"
+#include "core/bloom/layer.h"
 
 namespace core::bloom {
 namespace {
@@ -98,19 +99,20 @@ TEST(LaneKernelsTest, ItemsAreFoundInAnyArray) {
   SCOPED_TRACE(kLaneSeed);
   constexpr std::array<uint64_t, 7> kLineCounts{80'000, 40'000, 20'000, 5'000, 40, 2, 1};
   std::mt19937_64 random(kLaneSeed);
-  std::vector<BitArray> arrays;
-  std::vector<ArrayView> views;
-  for (const uint64_t line_count : kLineCounts) {
-    const Geometry geometry = lane_geometry(line_count, 1 + static_cast<unsigned>(random() % 3),
-                                            1 + static_cast<unsigned>(random() % kMaxLanesPerItem));
-    arrays.push_back(*BitArray::allocate(geometry.bit_count));
-    views.push_back({arrays.back().words(), geometry});
+  std::vector<Layer> layers;  // in ascending order of size
+  std::vector<ArrayView> views(kLineCounts.size());
+  for (size_t i = kLineCounts.size(); i > 0; --i) {
+    const Geometry geometry =
+        lane_geometry(kLineCounts[i - 1], 1 + static_cast<unsigned>(random() % 3),
+                      1 + static_cast<unsigned>(random() % kMaxLanesPerItem));
+    layers.emplace_back(*BitArray::allocate(geometry.bit_count), geometry, 1, 0);
+    views[i - 1] = layers.back().view();
   }
   for (int round = 0; round < 40; ++round) {
     const auto hashes = random_hashes(random, kGroupItems);
     for (size_t i = 0; i < hashes.size(); i += 2) {
-      const size_t where = random() % arrays.size();
-      portable_lane_kernels().mark(arrays[where].words(), views[where].geometry, hashes[i]);
+      Layer& layer = layers[random() % layers.size()];
+      portable_lane_kernels().mark(layer.bits().words(), layer.geometry(), hashes[i]);
     }
     for (const LineKernels* kernels : supported_lane_kernels()) {
       const auto used = std::span<const ArrayView>(views).subspan(random() % views.size());
@@ -121,7 +123,7 @@ TEST(LaneKernelsTest, ItemsAreFoundInAnyArray) {
           return portable_lane_kernels().check(view.words, view.geometry, hashes[i]);
         });
         ASSERT_EQ(found[i], is_there);
-        ASSERT_EQ(kernels->check_any(used, hashes[i]), is_there);
+        ASSERT_EQ(kernels->check_any(std::span(layers).first(used.size()), hashes[i]), is_there);
       }
     }
   }

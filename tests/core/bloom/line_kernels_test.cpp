@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/bloom/arrays/bit_array.h"
+#include "core/bloom/layer.h"
 #include "core/bloom/line_walk.h"
 
 namespace core::bloom {
@@ -92,23 +93,23 @@ TEST(LineKernelsTest, ItemsAreFoundInAnyArray) {
   SCOPED_TRACE(kKernelSeed);
   constexpr std::array<uint64_t, 7> kLineCounts{80'000, 40'000, 20'000, 5'000, 40, 2, 1};
   std::mt19937_64 random(kKernelSeed);
-  std::vector<BitArray> arrays;
-  std::vector<ArrayView> views;
-  for (const uint64_t line_count : kLineCounts) {
+  std::vector<Layer> layers;  // in ascending order of size
+  std::vector<ArrayView> views(kLineCounts.size());
+  for (size_t i = kLineCounts.size(); i > 0; --i) {
     Geometry geometry;
-    geometry.bit_count = line_count * kLineBits;
+    geometry.bit_count = kLineCounts[i - 1] * kLineBits;
     geometry.lines_per_lookup = static_cast<uint8_t>(1 + random() % 3);
     geometry.hash_count =
         static_cast<uint16_t>(geometry.lines_per_lookup * (1 + random() % kMaxBitsPerLine));
-    arrays.push_back(*BitArray::allocate(geometry.bit_count));
-    views.push_back({arrays.back().words(), geometry});
+    layers.emplace_back(*BitArray::allocate(geometry.bit_count), geometry, 1, 0);
+    views[i - 1] = layers.back().view();
   }
   for (int round = 0; round < 40; ++round) {
     std::array<ItemHash, kGroupItems> hashes;
     for (ItemHash& hash : hashes) hash = {random(), random()};
     for (size_t i = 0; i < hashes.size(); i += 2) {
-      const size_t where = random() % arrays.size();
-      portable_line_kernels().mark(arrays[where].words(), views[where].geometry, hashes[i]);
+      Layer& layer = layers[random() % layers.size()];
+      portable_line_kernels().mark(layer.bits().words(), layer.geometry(), hashes[i]);
     }
     for (const LineKernels* kernels : all_kernels()) {
       const auto used = std::span<const ArrayView>(views).subspan(random() % views.size());
@@ -119,7 +120,7 @@ TEST(LineKernelsTest, ItemsAreFoundInAnyArray) {
           return portable_line_kernels().check(view.words, view.geometry, hashes[i]);
         });
         ASSERT_EQ(found[i], is_there);
-        ASSERT_EQ(kernels->check_any(used, hashes[i]), is_there);
+        ASSERT_EQ(kernels->check_any(std::span(layers).first(used.size()), hashes[i]), is_there);
       }
     }
   }
