@@ -46,6 +46,13 @@ constexpr uint32_t kHeaderBytesMax = 16 * 1024;
 constexpr size_t kReadBytes = size_t{64} << 10;
 constexpr size_t kHostBytesMax = 253;  // the longest host name by RFC 1035
 
+// Returns whether etcd has checked the password and refused it. An overloaded etcd is asked again
+// at once.
+bool refuses_password(EtcdCode code) {
+  return code == EtcdCode::kInvalidArgument || code == EtcdCode::kPermissionDenied ||
+         code == EtcdCode::kUnauthenticated;
+}
+
 }  // namespace
 
 std::string EtcdEndpoint::url() const {
@@ -436,12 +443,11 @@ asio::awaitable<EtcdError> EtcdCalls::connect(LinkPointer link) {
   link->tcp.socket().set_option(tcp::no_delay(true), ignored);
   if (link->tls) {
     SSL* const native = link->tls->native_handle();
-    if (not_numeric) {
-      SSL_set_tlsext_host_name(native, endpoint.host.c_str());
-      SSL_set1_host(native, endpoint.host.c_str());
-    } else {
-      X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(native), endpoint.host.c_str());
-    }
+    if (not_numeric) SSL_set_tlsext_host_name(native, endpoint.host.c_str());
+    const int is_verified =
+        not_numeric ? SSL_set1_host(native, endpoint.host.c_str())
+                    : X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(native), endpoint.host.c_str());
+    if (is_verified != 1) co_return unreachable(link, "TLS: the host cannot be verified");
     const auto [refused] =
         co_await link->tls->async_handshake(asio::ssl::stream_base::client, kAsValue);
     if (refused) {
@@ -553,7 +559,7 @@ asio::awaitable<void> EtcdCalls::authenticate() {
   const size_t member = authenticating_->member;
   auth_error_ = co_await fetch_token();
   close(std::exchange(authenticating_, nullptr));
-  if (is_refusal(auth_error_.code)) {
+  if (refuses_password(auth_error_.code)) {
     next_token_at_ = std::chrono::steady_clock::now() + options_.token_pause;
   } else if (auth_error_.code != EtcdCode::kOk) {
     move_on(member);
@@ -565,12 +571,16 @@ asio::awaitable<EtcdError> EtcdCalls::fetch_token() {
   const LinkPointer link = authenticating_;
   const EtcdError unconnected = co_await connect(link);
   if (unconnected.code != EtcdCode::kOk) co_return unconnected;
+  const auto begin = std::chrono::steady_clock::now();
   link->tcp.expires_after(token_limit_);
   const Reply reply = co_await exchange(link, "/v3/auth/authenticate",
                                         etcd_authenticate_json(options_.user, options_.password));
   if (reply.error.code != EtcdCode::kOk) {
-    token_limit_ = std::min(2 * token_limit_, kTokenLimitMax);
-    co_return reply.error;
+    const auto limit = std::exchange(token_limit_, std::min(2 * token_limit_, kTokenLimitMax));
+    if (std::chrono::steady_clock::now() - begin < limit) co_return reply.error;
+    co_return EtcdError{
+        EtcdCode::kDeadlineExceeded,
+        fmt::format("{}: no token within {} ms", endpoints_[link->member].url(), limit.count())};
   }
   token_limit_ = options_.token_limit;
   if (reply.status != kHttpOk) {

@@ -84,6 +84,9 @@ core::Result<std::unique_ptr<EtcdClient>> EtcdClient::make(boost::asio::io_conte
     auto made = make_tls(options);
     if (!made) return made.error();
     tls = *std::move(made);
+  } else if (!options.cert_file.path.empty() || !options.key_file.path.empty()) {
+    return core::Error{fmt::format("ERR {} and {} need an etcd endpoint that begins with https://",
+                                   options.cert_file.option, options.key_file.option)};
   }
   auto calls =
       std::make_shared<EtcdCalls>(io, std::move(options), std::move(endpoints), std::move(tls));

@@ -31,10 +31,18 @@ std::string_view remedy(const EtcdError& error) {
   return "";
 }
 
+// Returns whether the node is prepared for the error: its lease has ended, or the revisions that
+// its watch asks for were compacted.
+bool is_usual(EtcdRequest request, const EtcdError& error) {
+  if (request == EtcdRequest::kWatch) return error.code == EtcdCode::kOutOfRange;
+  return error.code == EtcdCode::kNotFound &&
+         error.message.find("lease not found") != std::string::npos;
+}
+
 }  // namespace
 
 void EtcdReport::record(EtcdRequest request, const EtcdError& error, int64_t now_us) {
-  if (error.code == EtcdCode::kNotFound || error.code == EtcdCode::kOutOfRange) return;
+  if (is_usual(request, error)) return;
   Kind& kind = kinds_[static_cast<size_t>(request)];
   if (error.code == EtcdCode::kOk) {
     kind = Kind();

@@ -13,7 +13,9 @@ namespace server::cluster {
 namespace {
 
 constexpr std::chrono::milliseconds kEtcdCallLimitMin{700};
-constexpr std::chrono::milliseconds kEtcdCallLimitMax{2000};
+// Election::begin() gives a peer two seconds to learn of an election, also if its first call of
+// etcd is not answered.
+constexpr std::chrono::milliseconds kEtcdCallLimitMax{1000};
 
 }  // namespace
 

@@ -23,7 +23,7 @@ std::string boot_id();
 
 MemberOptions member_options(const NodeFile& file, const PermitTimes& times, const Config& config);
 
-// The time limit of a call is a tenth of cluster-node-timeout, within 0.7 to 2 seconds. So a big
+// The time limit of a call is a tenth of cluster-node-timeout, within 0.7 to 1 second. So a big
 // timeout also tolerates an etcd that answers slowly. Elections wait two seconds for an answer.
 EtcdOptions etcd_options(const Config& config);
 

@@ -195,7 +195,6 @@ core::Result<> check_directory(const std::string& directory) {
 
 }  // namespace
 
-// Returns the first error of OpenSSL as text. REQUIRES: the errors of earlier steps are cleared.
 std::string connection_error(const SSL* ssl, unsigned long code) {
   std::array<char, 256> text{};
   ERR_error_string_n(code, text.data(), text.size());
@@ -206,6 +205,7 @@ std::string connection_error(const SSL* ssl, unsigned long code) {
                      X509_verify_cert_error_string(SSL_get_verify_result(ssl)));
 }
 
+// Returns the first error of OpenSSL as text. REQUIRES: the errors of earlier steps are cleared.
 core::Error openssl_error(std::string_view what) {
   // The first error is the cause. Callers inside OpenSSL add the later errors, which say less.
   const unsigned long code = ERR_peek_error();

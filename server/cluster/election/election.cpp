@@ -10,8 +10,8 @@ namespace {
 constexpr int64_t kAnswersUs = 300'000;
 constexpr int64_t kRankUs = 300'000;
 // The time in which a peer with more history learns of the election and campaigns. The peer reads
-// the live nodes from etcd, which may take two attempts of 700 ms. The peer then waits 300 ms, in
-// case the leader restores its key in etcd.
+// the live nodes from etcd. The first attempt may fail after a second, and the next one follows
+// after 200 ms. The peer then waits 300 ms, in case the leader restores its key in etcd.
 constexpr int64_t kLearnsUs = 2'000'000;
 
 }  // namespace

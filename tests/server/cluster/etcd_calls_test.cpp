@@ -426,6 +426,31 @@ TEST_F(EtcdCallsTest, HungMemberIsLeftWhenItsTokenIsLate) {
   EXPECT_EQ(calls_->current(), 1U);
 }
 
+// bloomery-cluster would give up at an error that says that no member can be reached.
+TEST_F(EtcdCallsTest, LateTokenIsNotAnUnreachableMember) {
+  ScriptedEtcd hung(io_, silent);
+  connect({hung.url()}, "u", milliseconds(50), milliseconds(100));
+  EXPECT_TRUE(support::wait_until([&] {
+    EXPECT_EQ(call().error.code, EtcdCode::kDeadlineExceeded);
+    return hung.requests().size() > 1;
+  }));
+}
+
+// An overloaded member has not refused the password, so there is no pause.
+TEST_F(EtcdCallsTest, OverloadedMemberIsLeftAtOnce) {
+  ScriptedEtcd overloaded(io_, [](const std::string&) {
+    return http_reply(R"({"code":8,"message":"etcdserver: too many requests"})",
+                      "429 Too Many Requests");
+  });
+  ScriptedEtcd second(io_, [&](const std::string& request) {
+    return request.starts_with("POST /v3/auth/authenticate") ? http_reply(R"({"token":"t"})")
+                                                             : ok(request);
+  });
+  connect({overloaded.url(), second.url()}, "u", seconds(10), seconds(10), seconds(3600));
+  EXPECT_TRUE(support::wait_until([&] { return call().outcome == EtcdOutcome::kAnswered; }));
+  EXPECT_EQ(calls_->current(), 1U);
+}
+
 TEST_F(EtcdCallsTest, StreamThatAwaitsATokenMovesNothing) {
   ScriptedEtcd hung(io_, silent);
   connect({hung.url()}, "u");

@@ -73,6 +73,9 @@ TEST_F(EtcdReportTest, LostLeasesAndRevisionsAreNoErrors) {
   record(EtcdRequest::kWatch, {EtcdCode::kOutOfRange, "compacted"});
   EXPECT_TRUE(report_.accepts(now_us_));
   EXPECT_EQ(log_.count("etcd"), 0U);
+  record(EtcdRequest::kRead, {EtcdCode::kNotFound, "Not Found"});
+  EXPECT_EQ(log_.count("etcd refuses a read: Not Found"), 1U);
+  EXPECT_FALSE(report_.accepts(now_us_));
 }
 
 TEST_F(EtcdReportTest, NumberOfLinesIsLimited) {

@@ -36,7 +36,7 @@ TEST(MemberStartTest, RecognizesAnEarlierBoot) {
 TEST(MemberStartTest, BigTimeoutToleratesASlowEtcd) {
   using std::chrono::milliseconds;
   const std::pair<const char*, milliseconds> limits[] = {
-      {"5000", milliseconds(700)}, {"15000", milliseconds(1500)}, {"60000", milliseconds(2000)}};
+      {"5000", milliseconds(700)}, {"8000", milliseconds(800)}, {"60000", milliseconds(1000)}};
   for (const auto& [timeout, limit] : limits) {
     Config config;
     const char* const arguments[] = {"bloomery-server", "--cluster-node-timeout", timeout};
