@@ -73,10 +73,11 @@ bool looks_like_address(const std::string& word) {
 }
 
 // Returns whether the server gives this name to a file of its own in the data directory. A start
-// removes all files with such names, except the lock file.
+// removes all files with such names, except the lock file and that of a cluster's node.
 bool is_own_file_name(const std::string& name) {
-  return name == persistence::kLockFileName || persistence::is_aof_rewrite_name(name) ||
-         persistence::is_temporary_snapshot_name(name);
+  constexpr std::string_view kClusterNodeFile = "cluster.json";
+  return name == persistence::kLockFileName || name == kClusterNodeFile ||
+         persistence::is_aof_rewrite_name(name) || persistence::is_temporary_snapshot_name(name);
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ TEST_F(SpecialValuesTest, FileNamesStayInTheirDirectory) {
 }
 
 TEST_F(SpecialValuesTest, NamesOfTheServersOwnFilesAreRefused) {
-  for (const char* name : {".bloomery.lock", "temp-5.rdb", "temp-5-received.rdb",
+  for (const char* name : {".bloomery.lock", "cluster.json", "temp-5.rdb", "temp-5-received.rdb",
                            "temp-rewriteaof-5.aof", "temp-rewriteaof-bg-5.aof"}) {
     EXPECT_THAT(text_of(parse_file_name, {name}), HasSubstr("choose another name")) << name;
   }
