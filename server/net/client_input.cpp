@@ -137,7 +137,8 @@ void ClientInput::forget() {
 bool ClientInput::give_back_free() {
   if (free_bytes() == 0) return false;
   if (big_arrives()) {
-    if (big_->received_bytes() >= kRoomAtOnceMax) return false;
+    const size_t received_bytes = big_->received_bytes();
+    if (received_bytes >= kRoomAtOnceMax && received_bytes > big_->missing_bytes()) return false;
     // The received bytes of the big argument are moved back into the common buffer. Parsing of the
     // argument restarts when more bytes arrive.
     const std::unique_ptr<BigArgument> big = std::move(big_);

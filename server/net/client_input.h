@@ -60,8 +60,9 @@ class ClientInput {
   void keep(std::string_view rest, bool is_authenticated, AnnouncedBytes announced = {});
   void forget();
   // Frees all unused memory of an idle, authenticated client. Returns false if there was none, or
-  // if the memory is for an argument of which BigArgument::kAtOnceBytesMax have arrived. Moving
-  // them would take long. Invalidates the results of join() and room().
+  // if moving the received bytes of a big argument is not worth it. That is so if these are at
+  // least BigArgument::kAtOnceBytesMax, and more than the missing ones. Invalidates the results of
+  // join() and room().
   bool give_back_free();
 
   // Returns the size of the memory to allocate for the missing bytes of the announced request. If

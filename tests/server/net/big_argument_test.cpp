@@ -89,6 +89,7 @@ TEST_F(BigArgumentTest, BecomesAValueWithoutACopy) {
                                  {"SETNX", "new", value_},
                                  {"PSETEX", "k", "100000", value_},
                                  {"GETSET", "k", value_},
+                                 {"APPEND", "missing", value_},
                                  {"SET", "k", value_, "KEEPTTL"},
                                  {"SET", "k", value_, "GET", "EX", "5"}}) {
     receive(request);
@@ -104,16 +105,16 @@ TEST_F(BigArgumentTest, OtherCommandsOnlyReadIt) {
   using Request = std::vector<std::string>;
   for (const Request& request : {Request{"ECHO", value_},
                                  {"MSET", "a", value_, "b", value_},
-                                 {"APPEND", "new", value_},
+                                 {"APPEND", "a", value_},
                                  {"MSET", "same", value_, "same", "x"},
                                  {"EXISTS", value_},
                                  {value_}}) {
     answer(request);
     EXPECT_FALSE(was_taken_) << request[0];
   }
-  EXPECT_TRUE(run({"GET", "a"}) == bulk(value_));
-  EXPECT_TRUE(run({"GET", "new"}) == bulk(value_));
-  EXPECT_EQ(answer({"SETRANGE", "a", "0", value_}), integer(kSize));
+  EXPECT_TRUE(run({"GET", "a"}) == bulk(value_ + value_));
+  EXPECT_TRUE(run({"GET", "b"}) == bulk(value_));
+  EXPECT_EQ(answer({"SETRANGE", "b", "0", value_}), integer(kSize));
 }
 
 TEST_F(BigArgumentTest, ARefusedValueIsFreed) {

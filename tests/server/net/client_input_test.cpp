@@ -199,7 +199,7 @@ TEST(ClientInput, AHugeArgumentGetsItsMemoryLate) {
   constexpr size_t kAtOnce = BigArgument::kAtOnceBytesMax;
   ClientInput input;
   const std::string head = "*3 SET k $";
-  const std::string text = std::string(kAtOnce, 'a') + std::string(kAtOnce, 'b');
+  const std::string text = std::string(kAtOnce, 'a') + std::string(kAtOnce / 2, 'b');
   const AnnouncedBytes announced{.end = head.size() + text.size() + 2, .body_offset = head.size()};
   input.keep(input.join(head + text.substr(0, 100'000)), true, announced);
   size_t sent = 100'000;
@@ -223,6 +223,19 @@ TEST(ClientInput, AHugeArgumentGetsItsMemoryLate) {
   EXPECT_EQ(input.join("\r\n"), head + "\r\n");
   ASSERT_NE(input.big_argument(), nullptr);
   EXPECT_TRUE(input.big_argument()->text() == text);
+}
+
+// A client that stops in the middle of a huge argument does not keep memory for the rest of it.
+TEST(ClientInput, AnIdleClientGivesAHugeArgumentBack) {
+  constexpr size_t kAtOnce = BigArgument::kAtOnceBytesMax;
+  ClientInput input;
+  const std::string head = "*3 SET k $";
+  const AnnouncedBytes announced{.end = head.size() + 10 * kAtOnce, .body_offset = head.size()};
+  input.keep(input.join(head + std::string(kAtOnce, 'a')), true, announced);
+  EXPECT_GE(input.room(true).place.size(), 9 * kAtOnce - 2);
+  EXPECT_TRUE(input.give_back_free());
+  EXPECT_LT(input.free_bytes(), 4096u) << "at most the rest of a page";
+  EXPECT_TRUE(input.join("") == head + std::string(kAtOnce, 'a'));
 }
 
 TEST(ClientInput, SmallPartsComeThroughTheThreadsBuffer) {

@@ -168,7 +168,8 @@ class PersistenceTest(WalksTest):
     def test_backup_stops_if_the_save_fails(self):
         self.replace_cli(
             "*LASTSAVE) echo 1; exit;;\n*BGSAVE*) echo 'Background saving scheduled'; exit;;\n"
-            "*INFO*) echo rdb_bgsave_in_progress:0; echo rdb_last_bgsave_status:err; exit;;"
+            "*INFO*) echo rdb_bgsave_in_progress:0; echo aof_rewrite_in_progress:0\n"
+            "echo rdb_last_bgsave_status:err; exit;;"
         )
         (self.folder / "var/lib/bloomery").mkdir()
         shutil.copy(ROOT / "tests/vectors/redisbloom/dump.rdb", self.folder / "var/lib/bloomery")
