@@ -28,7 +28,7 @@
 
 #include "core/printable.h"
 #include "server/base/config/host.h"
-#include "server/base/transport/tls_files.h"
+#include "server/base/transport/tls_stream.h"
 
 namespace server::cluster {
 namespace {

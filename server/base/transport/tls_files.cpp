@@ -195,16 +195,6 @@ core::Result<> check_directory(const std::string& directory) {
 
 }  // namespace
 
-std::string connection_error(const SSL* ssl, unsigned long code) {
-  std::array<char, 256> text{};
-  ERR_error_string_n(code, text.data(), text.size());
-  const bool is_rejected =
-      ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED;
-  if (!is_rejected || SSL_is_server(ssl) != 0) return text.data();
-  return fmt::format("{}: {}", text.data(),
-                     X509_verify_cert_error_string(SSL_get_verify_result(ssl)));
-}
-
 // Returns the first error of OpenSSL as text. REQUIRES: the errors of earlier steps are cleared.
 core::Error openssl_error(std::string_view what) {
   // The first error is the cause. Callers inside OpenSSL add the later errors, which say less.

@@ -44,9 +44,6 @@ core::Result<> trust_file(SSL_CTX* context, const NamedFile& file);
 // are added later are also trusted.
 core::Result<> trust_directory(SSL_CTX* context, const NamedFile& directories);
 
-// Returns the text of an OpenSSL error `code` of a connection. If this side has rejected the
-// certificate of the server, the text says why.
-std::string connection_error(const SSL* ssl, unsigned long code);
 // Returns `what`, followed by the first OpenSSL error of this thread.
 core::Error openssl_error(std::string_view what);
 

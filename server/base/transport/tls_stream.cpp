@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "server/base/transport/tls_stream.h"
 
+#include <fmt/format.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -15,7 +18,6 @@
 #include <vector>
 
 #include "core/memory/release_storage.h"
-#include "server/base/transport/tls_files.h"
 
 namespace server {
 namespace {
@@ -35,6 +37,16 @@ std::span<char> scratch(size_t size) {
 }
 
 }  // namespace
+
+std::string connection_error(const SSL* ssl, unsigned long code) {
+  std::array<char, 256> text{};
+  ERR_error_string_n(code, text.data(), text.size());
+  const bool is_rejected =
+      ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED;
+  if (!is_rejected || SSL_is_server(ssl) != 0) return text.data();
+  return fmt::format("{}: {}", text.data(),
+                     X509_verify_cert_error_string(SSL_get_verify_result(ssl)));
+}
 
 // Transfer: the functions through which OpenSSL accesses the socket.
 struct TlsStream::Transfer {

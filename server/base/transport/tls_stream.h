@@ -33,6 +33,10 @@
 
 namespace server {
 
+// Returns the text of an OpenSSL error `code` of a connection. If this side has rejected the
+// certificate of the server, the text says why.
+std::string connection_error(const SSL* ssl, unsigned long code);
+
 class TlsStream final : public Stream {
  public:
   enum class Side : uint8_t { kServer, kClient };

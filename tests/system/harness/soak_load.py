@@ -11,6 +11,7 @@ import random
 import threading
 import time
 
+from harness.info import info
 from harness.resp import ErrorReply, encode
 from harness.waiting import pace, wait_until
 
@@ -246,10 +247,10 @@ class BackgroundTasks(Load):
 
     def children_are_gone(self):
         """Waits until no child process of either server saves, so that the next save can begin."""
-        for server, client in ((self.server, self.client), (self.replica, self.replica_client)):
+        for client in (self.client, self.replica_client):
             while not self.stopping.is_set():
-                info = server.info(client, "persistence")
-                if info["rdb_bgsave_in_progress"] == info["aof_rewrite_in_progress"] == "0":
+                status = info(client, "persistence")
+                if status["rdb_bgsave_in_progress"] == status["aof_rewrite_in_progress"] == "0":
                     break
                 pace(0.05)
 
