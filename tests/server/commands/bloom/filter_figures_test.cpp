@@ -9,7 +9,6 @@
 
 #include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
-#include "tests/support/cpu_time.h"
 
 namespace server {
 namespace {
@@ -55,15 +54,11 @@ TEST(FilterFiguresTest, ResiduesAreComputedAfterwards) {
   const auto filter = std::move(*core::bloom::ScalableFilter::create(parameters, kUnlimited));
   for (int i = 0; i < 5000; ++i) filter->add(std::to_string(i), kUnlimited);
   ASSERT_GE(filter->layer_count(), 40U);
-  const double start_ms = support::cpu_ms();
   FilterFigures figures = figures_of(*filter, uint64_t{1} << 30);
-  const double locked_ms = support::cpu_ms() - start_ms;
   EXPECT_EQ(figures.residue(), 0);
   figures.compute_residues();
-  const double whole_ms = support::cpu_ms() - start_ms;
   EXPECT_GT(figures.residue(), 0);
   EXPECT_LT(figures.residue(), 1);
-  EXPECT_LT(locked_ms, whole_ms / 3);
 }
 
 TEST(FilterFiguresTest, ASampleIsCloseToTheWhole) {
