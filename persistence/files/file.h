@@ -4,9 +4,9 @@
 //
 // Invariants: after write_file_atomically() the path has all of the new bytes. After an error it
 // has all of the new bytes or its previous content. A failure leaves no temporary file. If the
-// process is killed, the next write of the same path removes the temporary file. Thread safety: the
-// functions may be called from any thread. Two writers of one path use separate temporary files,
-// and the later rename wins.
+// process is killed, the next write of the same path removes the temporary file.
+// Thread safety: the functions may be called from any thread. Two writers of one path use separate
+// temporary files, and the later rename wins.
 #pragma once
 
 #include <cstddef>
