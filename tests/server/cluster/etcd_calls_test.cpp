@@ -416,7 +416,8 @@ TEST_F(EtcdCallsTest, HungMemberIsLeftWhenItsTokenIsLate) {
     return request.starts_with("POST /v3/auth/authenticate") ? http_reply(R"({"token":"t"})")
                                                              : ok(request);
   });
-  connect({hung.url(), second.url()}, "u", milliseconds(500), milliseconds(1500));
+  // The token is late in the middle of the third call, which then has time for the second member.
+  connect({hung.url(), second.url()}, "u", milliseconds(600), milliseconds(1500));
   const EtcdAnswer early = call();
   EXPECT_NE(early.error.message.find(hung.url() + ": no token"), std::string::npos)
       << early.error.message;
