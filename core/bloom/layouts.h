@@ -93,8 +93,8 @@ concept DeletableLayout = Layout::kRow.clears_bits&& requires(
   { Layout::insert_new(words, geometry, capacity, hash) } -> std::same_as<bool>;
   { Layout::remove(words, geometry, hash) } -> std::same_as<Removal>;
   // Statistics computed from the array: its fill ratio, the number of items that would give this
-  // fill, and the error rate. `count` is the layer's item count. From
-  // flag_share_now(), residue_of() estimates the share of items whose removal returns kStays.
+  // fill, and the error rate. `count` is the layer's item count. From flag_share_now(),
+  // residue_of() estimates the share of items whose removal returns kStays.
   { Layout::fill_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::items_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::error_now(words, geometry, count) } -> std::same_as<double>;

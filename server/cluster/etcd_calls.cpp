@@ -74,8 +74,7 @@ core::Result<EtcdEndpoint> parse_etcd_endpoint(std::string_view url) {
   if (url.find('@') != std::string_view::npos) {
     return core::Error{
         "ERR an etcd endpoint has a user name or a password: remove them from the URL. A server "
-        "has "
-        "cluster-etcd-user and cluster-etcd-password, and bloomery-cluster has --user and "
+        "has cluster-etcd-user and cluster-etcd-password, and bloomery-cluster has --user and "
         "--password-file"};
   }
   return core::Error{fmt::format(
