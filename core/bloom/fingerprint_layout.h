@@ -36,7 +36,7 @@ namespace core::bloom {
 struct FingerprintLayout {
   // The lowest error rate of a layer. A fingerprint of 60 bits suffices for it.
   static constexpr double kMinErrorRate = 0x1p-56;
-  static constexpr LayoutRow kRow{.id = kDeletableLayout,
+  static constexpr LayoutRow kRow{.id = kFingerprintLayout,
                                   .name = "fingerprints",
                                   .clears_bits = true,
                                   .has_fixed_hash = true,

@@ -100,7 +100,7 @@ double LaneLayout::predicted_error(const Geometry& geometry, uint64_t item_count
 }
 
 LayoutId native_layout(int version, const FilterParameters& parameters) {
-  if (version < 2) return kDefaultLayout;
+  if (version < 2) return kNativeLayout;
   // These two bounds limit the false positives that items with equal hashes cause. Within the
   // bounds, such items use only a small part of the first layer's error rate. This holds even when
   // the filter grows to many times its capacity.
@@ -111,7 +111,7 @@ LayoutId native_layout(int version, const FilterParameters& parameters) {
   const double first_rate = core::bloom::layer_error_rate(lanes, 0);
   const double equal = equal_hash_share(double(parameters.capacity));
   const bool suffices = first_rate >= kFirstRateMin && equal <= kEqualHashShareMax * first_rate;
-  return suffices ? kLaneLayout : kDefaultLayout;
+  return suffices ? kLaneLayout : kNativeLayout;
 }
 
 }  // namespace core::bloom

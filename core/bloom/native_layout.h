@@ -58,7 +58,7 @@ class SolvedSizes {
 std::optional<Geometry> geometry_of(const std::optional<LineModel>& model);
 
 struct NativeLayout {
-  static constexpr LayoutRow kRow{.id = kDefaultLayout,
+  static constexpr LayoutRow kRow{.id = kNativeLayout,
                                   .name = "native",
                                   .has_fixed_hash = true,
                                   .takes_tightening = true,

@@ -24,12 +24,12 @@ namespace core::bloom {
 // lists all layouts. Ids 1, 4, 5 and 6 are defined here. redisbloom has 2 and valkey-bloom 3, in
 // their headers. The next free id is 7.
 enum class LayoutId : uint8_t {};
-// The two versions of the native layout, which is the default layout of filters without deletion.
-inline constexpr LayoutId kDefaultLayout{1};
+// Version 1 and 2 of the native layout. Filters without deletion have it by default.
+inline constexpr LayoutId kNativeLayout{1};
 inline constexpr LayoutId kLaneLayout{6};
-// The layouts of DELETABLE filters: a cuckoo filter, and a Bloom filter with regions
-// (RegionLayout).
-inline constexpr LayoutId kDeletableLayout{4};
+// The layouts of DELETABLE filters: a cuckoo filter (FingerprintLayout), and a Bloom filter with
+// regions (RegionLayout).
+inline constexpr LayoutId kFingerprintLayout{4};
 inline constexpr LayoutId kRegionLayout{5};
 
 // Properties of a layout, for code that handles all layouts alike.
@@ -156,7 +156,7 @@ struct FilterParameters {
   uint32_t idle_growth = kUsualIdleGrowth;
   // Error rate of layer i+1 divided by that of layer i; 0 selects the layout's own series.
   double tightening_ratio = 0;
-  LayoutId layout = kDefaultLayout;
+  LayoutId layout = kNativeLayout;
   // Seed of the hash; used by layouts with a seed.
   Seed seed = kFixedSeed;
   // The two older forms of the redisbloom layout, found only in imported filters.

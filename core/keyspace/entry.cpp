@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/bloom/scalable_filter.h"
-#include "core/keyspace/filter_kinds.h"
+#include "core/keyspace/layout_counts.h"
 #include "core/keyspace/window_schedule.h"
 #include "core/memory/allocation_size.h"
 #include "core/number.h"
@@ -169,7 +169,7 @@ void Entry::set_filter(std::unique_ptr<bloom::ScalableFilter> filter) {
   reset_value();
   payload_.filter = filter.release();
   kind_ = ValueKind::kFilter;
-  FilterKinds::of_process().add(payload_.filter->layout(), key());
+  LayoutCounts::of_process().add(payload_.filter->layout(), key());
   if (payload_.filter->window() != nullptr) WindowSchedule::of_process().record(key());
 }
 
@@ -196,7 +196,7 @@ size_t Entry::memory_bytes() const {
 void Entry::free_value() {
   if (kind_ == ValueKind::kBytes) payload_.bytes.~ByteBuffer();
   if (kind_ == ValueKind::kFilter) {
-    FilterKinds::of_process().remove(payload_.filter->layout());
+    LayoutCounts::of_process().remove(payload_.filter->layout());
     delete payload_.filter;
   }
 }
@@ -216,7 +216,7 @@ void Entry::take_value(Entry& source) {
       break;
     case ValueKind::kFilter:
       set_filter(std::unique_ptr<bloom::ScalableFilter>(source.payload_.filter));
-      FilterKinds::of_process().remove(payload_.filter->layout());
+      LayoutCounts::of_process().remove(payload_.filter->layout());
       source.kind_ = ValueKind::kShort;
       break;
   }

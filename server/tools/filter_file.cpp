@@ -136,7 +136,7 @@ class FilterFileBuilder {
   }
 
   core::Result<> fill(ByteSource& source) {
-    if (parameters_.layout == core::bloom::kDefaultLayout) {
+    if (parameters_.layout == core::bloom::kNativeLayout) {
       parameters_.layout = core::bloom::native_layout(request_.native_version, parameters_);
     }
     auto created = BulkFilter::create(parameters_, means_.budget, means_.team);

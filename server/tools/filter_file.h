@@ -57,7 +57,7 @@ struct FilterFileRequest {
 };
 
 struct FilterFileFigures {
-  core::bloom::LayoutId layout = core::bloom::kDefaultLayout;
+  core::bloom::LayoutId layout = core::bloom::kNativeLayout;
   uint64_t record_count = 0;
   uint64_t item_count = 0;
   uint64_t capacity = 0;

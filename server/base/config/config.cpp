@@ -146,8 +146,8 @@ BufferLimit Config::output_buffer_limit(ClientClass client_class) const noexcept
 core::bloom::LayoutId BloomDefaults::layout() const noexcept {
   const auto row = static_cast<size_t>(config_.integer(OptionId::kBloomLayout));
   const core::bloom::LayoutId layout = core::bloom::kLayoutRows[row].id;
-  return layout == core::bloom::kDefaultLayout ? core::bloom::native_layout(native_version(), {})
-                                               : layout;
+  return layout == core::bloom::kNativeLayout ? core::bloom::native_layout(native_version(), {})
+                                              : layout;
 }
 
 bool Config::is_sensitive(std::string_view name) {

@@ -180,7 +180,7 @@ std::vector<Option> bloom_options() {
                .parser = parse_bloom_integer}),
       row(OptionKind::kFloat, "bf-tightening-ratio", "0.5",
           {.aliases = {"bf.bloom-tightening-ratio"}, .parser = parse_bloom_ratio}),
-      choice("bf-layout", std::string(core::bloom::layout_name(core::bloom::kDefaultLayout)),
+      choice("bf-layout", std::string(core::bloom::layout_name(core::bloom::kNativeLayout)),
              layout_choices()),
       integer("bf-native-version", std::to_string(core::bloom::kNativeVersionMax),
               core::bloom::kNativeVersionMin, core::bloom::kNativeVersionMax),

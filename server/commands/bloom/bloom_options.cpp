@@ -252,7 +252,7 @@ Seed random_seed() {
 // filter of the configured layout.
 LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandOrigin origin) {
   if (settings.deletable) {
-    return settings.region_bits ? core::bloom::kRegionLayout : core::bloom::kDeletableLayout;
+    return settings.region_bits ? core::bloom::kRegionLayout : core::bloom::kFingerprintLayout;
   }
   const bool is_spelled_out = settings.tightening_ratio && settings.seed;
   if (origin != CommandOrigin::kClient && is_spelled_out) return ValkeyBloomLayout::kId;
@@ -264,8 +264,8 @@ LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandO
 // the native layout that bf-native-version selects. In a journal, the name "native" means version
 // 1.
 bool is_exact_layout(std::optional<LayoutId> named, LayoutId layout) {
-  if (named) return *named != core::bloom::kDefaultLayout;
-  return layout != core::bloom::kDefaultLayout && layout != core::bloom::kLaneLayout;
+  if (named) return *named != core::bloom::kNativeLayout;
+  return layout != core::bloom::kNativeLayout && layout != core::bloom::kLaneLayout;
 }
 
 // Stores only settings that the layout uses, because a filter with default settings needs less
@@ -274,7 +274,7 @@ FilterParameters merge(const Config& config, const Settings& settings, CommandOr
   const BloomDefaults defaults(config);
   FilterParameters parameters;
   // Only the native layouts support windows, so a command with a window need not name the layout.
-  const LayoutId unnamed = settings.window.is_asked() ? core::bloom::kDefaultLayout
+  const LayoutId unnamed = settings.window.is_asked() ? core::bloom::kNativeLayout
                                                       : unnamed_layout(config, settings, origin);
   parameters.layout = settings.layout.value_or(unnamed);
   parameters.error_rate = settings.error_rate.value_or(defaults.error_rate());

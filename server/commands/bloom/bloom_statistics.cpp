@@ -4,14 +4,14 @@
 #include <limits>
 
 #include "core/bloom/scalable_filter.h"
-#include "core/keyspace/filter_kinds.h"
+#include "core/keyspace/layout_counts.h"
 
 namespace server {
 
 BloomTotals bloom_totals(core::keyspace::Keyspace& keyspace, core::keyspace::Locking locking) {
   BloomTotals totals;
   // Without this check, INFO would look at all keys of a server that has no filter.
-  if (!core::keyspace::FilterKinds::of_process().any()) return totals;
+  if (!core::keyspace::LayoutCounts::of_process().any()) return totals;
   const core::keyspace::ScanOptions all{.count = std::numeric_limits<size_t>::max(),
                                         .locking = locking};
   for (unsigned database = 0; database < keyspace.database_count(); ++database) {

@@ -15,15 +15,15 @@ namespace server {
 using core::bloom::LayoutRow;
 
 ForeignReplicas::ForeignReplicas(const Config& config, const ServerState& state,
-                                 const core::keyspace::FilterKinds& kinds)
-    : config_(config), state_(state), kinds_(kinds), own_words_seen_(state.own_words) {
+                                 const core::keyspace::LayoutCounts& counts)
+    : config_(config), state_(state), counts_(counts), own_words_seen_(state.own_words) {
   // take_unheld_filters() records how many filters of each layout were created so far. The result
   // is ignored, because the stream of this new leader contains no commands for filters that were
   // deleted earlier.
   (void)take_unheld_filters();
   module_layout_.reset();
   for (const LayoutRow& row : core::bloom::layout_rows()) {
-    if (row.is_foreign && kinds_.count(row.id) > 0) module_layout_ = row.id;
+    if (row.is_foreign && counts_.count(row.id) > 0) module_layout_ = row.id;
   }
 }
 
@@ -34,7 +34,7 @@ std::optional<std::string> ForeignReplicas::obstacle() const {
   if (!layout) return std::nullopt;
   return fmt::format(
       "it cannot hold filters of the layout {}, the first of which was {} (replica-foreign {})",
-      core::bloom::layout_name(*layout), core::printable(kinds_.first_key(*layout)), policy);
+      core::bloom::layout_name(*layout), core::printable(counts_.first_key(*layout)), policy);
 }
 
 core::Result<> ForeignReplicas::check(std::string_view address, int64_t now_us) {
@@ -57,7 +57,7 @@ std::optional<core::bloom::LayoutId> ForeignReplicas::layout_not_held(
   // RedisBloom and valkey-bloom have the same module name, so a replica can load only one of them.
   bool holds_foreign = false;
   for (const LayoutRow& row : core::bloom::layout_rows()) {
-    if (kinds_.count(row.id) == 0) continue;
+    if (counts_.count(row.id) == 0) continue;
     const bool is_held = policy == "auto" ? row.is_foreign && !holds_foreign : policy == row.name;
     if (!is_held) return row.id;
     holds_foreign = true;
@@ -70,7 +70,7 @@ bool ForeignReplicas::take_unheld_filters() {
   bool any = false;
   for (const LayoutRow& row : core::bloom::layout_rows()) {
     uint64_t& seen = totals_seen_[static_cast<size_t>(row.id)];
-    const uint64_t total = kinds_.total(row.id);
+    const uint64_t total = counts_.total(row.id);
     if (total == seen) continue;
     seen = total;
     // A replica can load only one module: RedisBloom or valkey-bloom. With `auto` this leader does

@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/keyspace/filter_kinds.h"
+#include "core/keyspace/layout_counts.h"
 #include "core/result.h"
 
 namespace server {
@@ -33,7 +33,7 @@ inline constexpr std::string_view kNoForeignReplicas =
 class ForeignReplicas {
  public:
   ForeignReplicas(const Config& config, const ServerState& state,
-                  const core::keyspace::FilterKinds& kinds);
+                  const core::keyspace::LayoutCounts& counts);
 
   // Returns the reason why no foreign replica can be served now, or nullopt if foreign replicas can
   // be served. The text follows the words "the replica is refused: " in messages.
@@ -59,7 +59,7 @@ class ForeignReplicas {
 
   const Config& config_;
   const ServerState& state_;
-  const core::keyspace::FilterKinds& kinds_;
+  const core::keyspace::LayoutCounts& counts_;
   uint64_t own_words_seen_;
   std::array<uint64_t, core::bloom::kLayoutIdsMax> totals_seen_{};
   // For `replica-foreign auto`: the layout of the last filter that was created in the layout of

@@ -102,7 +102,7 @@ Leader::Leader(const ReplicationParts& parts, Replication& replication, const Pa
       pump_(std::make_unique<StreamPump>(backlog_, parts_.clock)),
       replicas_(std::make_unique<Replicas>()),
       foreign_(std::make_unique<ForeignReplicas>(parts_.config, parts_.state,
-                                                 core::keyspace::FilterKinds::of_process())) {
+                                                 core::keyspace::LayoutCounts::of_process())) {
   parts_.config.on_change(OptionId::kReplicaForeign, [this]() -> core::Result<> {
     const std::scoped_lock lock(mutex_);
     drop_foreign(parts_.clock.monotonic_us());

@@ -76,7 +76,7 @@ class Model {
         replica_(deletable(layout, capacity, error_rate)),
         hash_(filter_->hasher()),
         is_mine_(6 * capacity),
-        may_stay_(layout != kDeletableLayout) {}
+        may_stay_(layout != kFingerprintLayout) {}
 
   // One operation on a random item. Most operations are adds while the model grows, deletions while
   // it shrinks.
@@ -298,7 +298,7 @@ class FingerprintFilterTest : public testing::Test {
 };
 
 TEST_F(FingerprintFilterTest, EmptyOlderLayersAreDropped) {
-  const auto filter = deletable(kDeletableLayout, 1000, 0.001);
+  const auto filter = deletable(kFingerprintLayout, 1000, 0.001);
   const auto first = add_items(*filter, 0, 1000);
   const auto later = add_items(*filter, 1000, 6000);
   ASSERT_EQ(filter->layer_count(), 3U);
@@ -327,7 +327,7 @@ TEST_F(FingerprintFilterTest, EmptyOlderLayersAreDropped) {
 TEST_F(FingerprintFilterTest, ChurnLeavesNoResidue) {
   constexpr uint64_t kItems = support::rounds(40'000, 4'000);
   constexpr double kRate = 0.01;
-  const auto filter = deletable(kDeletableLayout, kItems / 4, kRate);
+  const auto filter = deletable(kFingerprintLayout, kItems / 4, kRate);
   auto live = add_items(*filter, 0, kItems);
   for (uint64_t round = 1; round <= 10; ++round) {
     // Adds new items and removes the oldest ones in small parts, so that the filter stays about
@@ -360,7 +360,7 @@ TEST_F(FingerprintFilterTest, ChurnLeavesNoResidue) {
 TEST_F(FingerprintFilterTest, TooLowErrorRateIsReported) {
   for (const uint32_t expansion : {0U, 2U}) {
     const auto filter = ScalableFilter::create(
-        filters::parameters(kDeletableLayout, 100, 1e-18, expansion), kNoLimit);
+        filters::parameters(kFingerprintLayout, 100, 1e-18, expansion), kNoLimit);
     ASSERT_FALSE(filter);
     EXPECT_NE(filter.error().message.find("error rate"), std::string::npos)
         << filter.error().message;
@@ -368,7 +368,7 @@ TEST_F(FingerprintFilterTest, TooLowErrorRateIsReported) {
 }
 
 TEST_F(FingerprintFilterTest, BigTablesAreReservedAtOnce) {
-  const auto filter = deletable(kDeletableLayout, 3'000'000'000, 0.01, 0);
+  const auto filter = deletable(kFingerprintLayout, 3'000'000'000, 0.01, 0);
   EXPECT_GT(filter->size_bytes(), uint64_t{3} << 30);
   const auto added = add_items(*filter, 0, 100);
   const auto copy = filter->clone();

@@ -112,8 +112,8 @@ TEST(FilterUnion, LayersAreCopiedIfOneFilterHasFewer) {
 }
 
 TEST(FilterUnion, SubsetDoesNotChangeTheCount) {
-  const auto whole = make(settings(kDefaultLayout), "a", 1000);
-  const auto part = make(settings(kDefaultLayout), "a", 500);
+  const auto whole = make(settings(kNativeLayout), "a", 1000);
+  const auto part = make(settings(kNativeLayout), "a", 500);
   for (const auto& inputs : {std::vector<const ScalableFilter*>{whole.get(), part.get()},
                              {part.get(), whole.get()},
                              {whole.get()}}) {
@@ -126,8 +126,8 @@ TEST(FilterUnion, SubsetDoesNotChangeTheCount) {
 
 TEST(FilterUnion, CountIsBoundedByThePartsCounts) {
   for (int seed = 0; seed < 30; ++seed) {
-    const auto a = make(settings(kDefaultLayout, 100), fmt::format("a{}", seed), 50);
-    const auto b = make(settings(kDefaultLayout, 100), fmt::format("b{}", seed), 50);
+    const auto a = make(settings(kNativeLayout, 100), fmt::format("a{}", seed), 50);
+    const auto b = make(settings(kNativeLayout, 100), fmt::format("b{}", seed), 50);
     const auto all = united({a.get(), b.get()});
     // The union's estimated item count is limited to the sum of the inputs' counts, so the union
     // fits into the capacity of 100.
@@ -159,15 +159,15 @@ TEST(FilterUnion, RejectsUnionsAboveTheErrorRate) {
 }
 
 TEST(FilterUnion, RejectsOtherSettingsWithTheReason) {
-  const auto base = make(settings(kDefaultLayout), "a", 10);
+  const auto base = make(settings(kNativeLayout), "a", 10);
   const auto other = [](const FilterParameters& asked) { return make(asked, "b", 10); };
   EXPECT_THAT(refusal(*base, *other(settings(RedisBloomLayout::kId))),
               is_error("ERR", "layouts differ (native and redisbloom)"));
-  EXPECT_THAT(refusal(*base, *other(settings(kDefaultLayout, 1000, 0.02))),
+  EXPECT_THAT(refusal(*base, *other(settings(kNativeLayout, 1000, 0.02))),
               is_error("ERR", "error rates differ (0.01 and 0.02)"));
-  EXPECT_THAT(refusal(*base, *other(settings(kDefaultLayout, 2000))),
+  EXPECT_THAT(refusal(*base, *other(settings(kNativeLayout, 2000))),
               is_error("ERR", "capacities of layer 0 differ (1000 and 2000)"));
-  EXPECT_THAT(refusal(*base, *other(settings(kDefaultLayout, 1000, 0.01, 0))),
+  EXPECT_THAT(refusal(*base, *other(settings(kNativeLayout, 1000, 0.01, 0))),
               is_error("ERR", "shapes of layer 0"));
   FilterParameters seeded = settings(ValkeyBloomLayout::kId);
   const auto fixed = other(seeded);
@@ -180,8 +180,8 @@ TEST(FilterUnion, RejectsOtherSettingsWithTheReason) {
 }
 
 TEST(FilterUnion, RejectsFiltersWithAWindow) {
-  const auto base = make(settings(kDefaultLayout), "a", 10);
-  FilterParameters forgetful = settings(kDefaultLayout);
+  const auto base = make(settings(kNativeLayout), "a", 10);
+  FilterParameters forgetful = settings(kNativeLayout);
   forgetful.window = {.length = 1000, .unit = WindowUnit::kItems, .generations = 4};
   const auto windowed = make(forgetful, "b", 10);
   const auto reason = is_error("ERR", "window");
@@ -201,19 +201,19 @@ TEST(FilterUnion, GainsLayersOnlyWithEqualTightening) {
 }
 
 TEST(FilterUnion, GainsLayersOnlyWithEqualExpansion) {
-  const auto small = make(settings(kDefaultLayout, 100), "s", 20);
-  const auto other = make(settings(kDefaultLayout, 100, 0.01, 3), "g", 900);
+  const auto small = make(settings(kNativeLayout, 100), "s", 20);
+  const auto other = make(settings(kNativeLayout, 100, 0.01, 3), "g", 900);
   EXPECT_THAT(refusal(*small, *other), is_error("ERR", "expansions differ (2 and 3)"));
   // With the filters in the opposite order, the union needs no additional layer.
   EXPECT_TRUE(united({other.get(), small.get()}, Overfill::kAllowed));
   // The second and third filter differ in a layer that the first filter does not have.
-  const auto third = make(settings(kDefaultLayout, 100), "t", 900);
+  const auto third = make(settings(kNativeLayout, 100), "t", 900);
   EXPECT_FALSE(united({small.get(), third.get(), other.get()}, Overfill::kAllowed));
 }
 
 TEST(FilterUnion, LeavesUntouchedPagesUntouched) {
-  const auto a = make(settings(kDefaultLayout, 50'000'000), "a", 3);
-  const auto b = make(settings(kDefaultLayout, 50'000'000), "b", 3);
+  const auto a = make(settings(kNativeLayout, 50'000'000), "a", 3);
+  const auto b = make(settings(kNativeLayout, 50'000'000), "b", 3);
   const auto all = united({a.get(), b.get()});
   ASSERT_TRUE(all);
   expect_holds(**all, "a", 3);
@@ -250,7 +250,7 @@ TEST(EmptyLikeTest, KeepsTheParametersAndOneLayer) {
 
 TEST(EmptyLikeTest, KeepsTheWindowPosition) {
   for (const WindowUnit unit : {WindowUnit::kItems, WindowUnit::kMilliseconds}) {
-    FilterParameters forgetful = settings(kDefaultLayout, 100);
+    FilterParameters forgetful = settings(kNativeLayout, 100);
     const uint64_t length = unit == WindowUnit::kItems ? 100 : 4000;
     forgetful.window = {.length = length, .unit = unit, .generations = 4};
     const auto filter = make(forgetful, "a", 260);
@@ -270,8 +270,8 @@ TEST(EmptyLikeTest, KeepsTheWindowPosition) {
 }
 
 TEST(EmptyLikeTest, DropsTheMarkOfAnEstimatedCount) {
-  const auto a = make(settings(kDefaultLayout), "a", 300);
-  const auto b = make(settings(kDefaultLayout), "b", 300);
+  const auto a = make(settings(kNativeLayout), "a", 300);
+  const auto b = make(settings(kNativeLayout), "b", 300);
   const auto all = united({a.get(), b.get()});
   ASSERT_TRUE(all);
   EXPECT_FALSE(create_empty_like(**all)->parameters().item_count_is_estimated);

@@ -169,16 +169,16 @@ TEST(LaneLayoutTest, FiltersStricterThanTheHashAreRefused) {
 }
 
 TEST(NativeVersionTest, LowRatesGetVersionOne) {
-  EXPECT_EQ(native_layout(1, {}), kDefaultLayout);
+  EXPECT_EQ(native_layout(1, {}), kNativeLayout);
   EXPECT_EQ(native_layout(2, {}), kLaneLayout);
   EXPECT_EQ(native_layout(2, fixed(1000, 1e-7)), kLaneLayout);
-  EXPECT_EQ(native_layout(2, fixed(1000, 1e-8)), kDefaultLayout);
+  EXPECT_EQ(native_layout(2, fixed(1000, 1e-8)), kNativeLayout);
   EXPECT_EQ(native_layout(2, fixed(kMaxLayerCapacity, 0.5)), kLaneLayout);
-  EXPECT_EQ(native_layout(2, fixed(kMaxLayerCapacity, 0.01)), kDefaultLayout);
+  EXPECT_EQ(native_layout(2, fixed(kMaxLayerCapacity, 0.01)), kNativeLayout);
   // The generations of a window share the error rate.
   FilterParameters window = fixed(1000, 1e-7);
   window.window = {.length = 1000, .unit = WindowUnit::kItems, .generations = 4};
-  EXPECT_EQ(native_layout(2, window), kDefaultLayout);
+  EXPECT_EQ(native_layout(2, window), kNativeLayout);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct DeletableKind {
   core::bloom::LayoutId layout{};
   uint8_t region_bits = 0;
 };
-constexpr DeletableKind kDeletableKinds[] = {{core::bloom::kDeletableLayout, 0},
+constexpr DeletableKind kDeletableKinds[] = {{core::bloom::kFingerprintLayout, 0},
                                              {core::bloom::kRegionLayout, 1},
                                              {core::bloom::kRegionLayout, 4},
                                              {core::bloom::kRegionLayout, 255}};

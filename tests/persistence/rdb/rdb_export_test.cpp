@@ -61,7 +61,7 @@ class RdbExportTest : public testing::Test {
       add_filter(0, fmt::format("f:{}", row.name), row.id);
     }
     add_filter(2, "second", filters::RedisBloomLayout::kRow.id);
-    add_filter(2, "windowed", core::bloom::kDefaultLayout, true);
+    add_filter(2, "windowed", core::bloom::kNativeLayout, true);
     save();
   }
   void save() {
@@ -130,7 +130,7 @@ TEST_F(RdbExportTest, TargetIsTheModuleOfMostFilters) {
 
 TEST_F(RdbExportTest, ReportNamesAFewAndCountsAll) {
   for (int i = 0; i < 9; ++i) {
-    add_filter(0, fmt::format("line\n{}", i), core::bloom::kDefaultLayout);
+    add_filter(0, fmt::format("line\n{}", i), core::bloom::kNativeLayout);
   }
   save();
   const auto done = export_rdb(disk_, request_);

@@ -86,14 +86,14 @@ TEST(FilterFileVersionTest, FollowsFromTheCapacity) {
   disk.add_directory("/data");
   core::ThreadTeam team(3);
   const auto layout_of = [&](uint64_t capacity, double error_rate) {
-    FilterFileRequest request = request_for(core::bloom::kDefaultLayout, capacity);
+    FilterFileRequest request = request_for(core::bloom::kNativeLayout, capacity);
     request.parameters.error_rate = error_rate;
     request.native_version = 2;
     TextStream items(lines_of(some_items(1000)), true);
     return build_filter_file({disk, kUnlimitedBuild, team}, items, request)->layout;
   };
   for (const uint64_t capacity : {0U, 1000U}) {
-    EXPECT_EQ(layout_of(capacity, 1e-7), core::bloom::kDefaultLayout) << capacity;
+    EXPECT_EQ(layout_of(capacity, 1e-7), core::bloom::kNativeLayout) << capacity;
     EXPECT_EQ(layout_of(capacity, 1e-6), core::bloom::kLaneLayout) << capacity;
   }
   EXPECT_EQ(layout_of(100, 1e-7), core::bloom::kLaneLayout);

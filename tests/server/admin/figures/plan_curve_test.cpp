@@ -15,7 +15,7 @@ namespace {
 using core::bloom::FilterParameters;
 
 TEST(PlanCurveTest, ReachesTheRequestedRateAtTheCapacity) {
-  for (const auto layout : {core::bloom::kDefaultLayout, core::bloom::kDeletableLayout}) {
+  for (const auto layout : {core::bloom::kNativeLayout, core::bloom::kFingerprintLayout}) {
     FilterParameters parameters;
     parameters.error_rate = 0.01;
     parameters.capacity = 100'000;

@@ -62,7 +62,7 @@ TEST(FilterFiguresTest, ResiduesAreComputedAfterwards) {
 }
 
 TEST(FilterFiguresTest, ASampleIsCloseToTheWhole) {
-  const auto filter = filter_of(core::bloom::kDefaultLayout, 100'000);
+  const auto filter = filter_of(core::bloom::kNativeLayout, 100'000);
   ASSERT_GT(filter->size_bytes(), 100'000U);
   EXPECT_NEAR(fill_ratio_of(*filter, 16 << 10), fill_ratio_of(*filter, uint64_t{1} << 30), 0.02);
 }

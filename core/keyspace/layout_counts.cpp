@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "core/keyspace/filter_kinds.h"
+#include "core/keyspace/layout_counts.h"
 
 namespace core::keyspace {
 
-FilterKinds& FilterKinds::of_process() {
-  static FilterKinds kinds;
-  return kinds;
+LayoutCounts& LayoutCounts::of_process() {
+  static LayoutCounts counts;
+  return counts;
 }
 
-void FilterKinds::add(bloom::LayoutId layout, std::string_view key) {
+void LayoutCounts::add(bloom::LayoutId layout, std::string_view key) {
   const auto index = static_cast<size_t>(layout);
   // The key's name is stored before the count is increased. So a thread that reads a count above 0
   // also finds a name.
@@ -20,7 +20,7 @@ void FilterKinds::add(bloom::LayoutId layout, std::string_view key) {
   totals_[index].fetch_add(1, std::memory_order_release);
 }
 
-std::string FilterKinds::first_key(bloom::LayoutId layout) const {
+std::string LayoutCounts::first_key(bloom::LayoutId layout) const {
   const std::scoped_lock lock(mutex_);
   return first_keys_[static_cast<size_t>(layout)];
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterKinds: the number of filters of each layout in this process. From these numbers a leader
+// LayoutCounts: the number of filters of each layout in this process. From these numbers a leader
 // learns, without a scan of all keys, which layouts its replicas must support.
 //
 // Invariants: a filter is counted from before its entry becomes visible to other threads until the
@@ -20,9 +20,9 @@
 
 namespace core::keyspace {
 
-class FilterKinds {
+class LayoutCounts {
  public:
-  static FilterKinds& of_process();
+  static LayoutCounts& of_process();
 
   void add(bloom::LayoutId layout, std::string_view key);
   void remove(bloom::LayoutId layout) {
