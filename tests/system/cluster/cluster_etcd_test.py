@@ -77,13 +77,11 @@ class ClusterEtcdTest(ClusterTest):
         )
         server = self.start_user(1, PASSWORD)
         self.wait_for_etcd(server, "up")
-        root = f"root:{PASSWORD}"
         role = ("--prefix=true", "bloomery/")
-        self.etcd.control("role", "revoke-permission", "bloomery", *role, user=root)
+        self.etcd.control("role", "revoke-permission", "bloomery", *role)
         server.wait_for_log("etcd refuses .*permission denied; grant")
         self.wait_for_etcd(server, "down")
-        self.etcd.control("role", "grant-permission", "bloomery", role[0], "readwrite", role[1],
-                          user=root)  # fmt: skip
+        self.etcd.control("role", "grant-permission", "bloomery", role[0], "readwrite", role[1])
         self.wait_for_etcd(server, "up")
         server.wait_for_log("etcd accepts this node's requests again")
 

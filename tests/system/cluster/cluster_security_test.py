@@ -67,9 +67,7 @@ class ClusterSecurityTest(ClusterTest):
         prefix = f"bloomery/{NAME}/alive/"
 
         def registered():
-            text = self.etcd.control(
-                "get", "--prefix", "--keys-only", prefix, user=f"root:{PASSWORD}"
-            )
+            text = self.etcd.control("get", "--prefix", "--keys-only", prefix)
             return len(text.split()) == len(servers)
 
         wait_until(registered, "the servers register")
@@ -174,7 +172,7 @@ class ClusterSecurityTest(ClusterTest):
         self.assertIn("shard s1: 1 keys", self.tool("backup", backup))
         for server in servers:
             self.assertEqual(server.stop(), [])
-        self.etcd.control("del", "--prefix", f"bloomery/{NAME}/", user=f"root:{PASSWORD}")
+        self.etcd.control("del", "--prefix", f"bloomery/{NAME}/")
         directory = self.tls.folder / "restored"
         directory.mkdir()
         shutil.copy(backup / "s1.rdb", directory / "dump.rdb")

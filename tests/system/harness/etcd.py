@@ -100,6 +100,7 @@ class Etcd:
     def __init__(self, members, tls=None, host="127.0.0.1", client_auth=False):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-etcd-"))
         self.tls = tls
+        self.root = None  # "root:PASSWORD" if authentication is enabled
         self.members = [
             Member(f"m{i}", self.folder, tls, host, client_auth) for i in range(members)
         ]
@@ -155,7 +156,7 @@ class Etcd:
             member.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def control(self, *words, member=None, check=True, user=None):
+    def control(self, *words, member=None, check=True):
         """Runs etcdctl and returns its output. Returns None if etcdctl failed and `check` is false.
         """
         endpoints = member.endpoint if member else ",".join(self.endpoints)
@@ -168,8 +169,8 @@ class Etcd:
             command += ["--cacert", self.tls.path("ca.crt")]
         if self.members[0].client_auth:
             command += ["--cert", self.tls.path("client.crt"), "--key", self.tls.path("client.key")]
-        if user:
-            command += ["--user", user]
+        if self.root:
+            command += ["--user", self.root]
         done = subprocess.run(
             command + [str(word) for word in words], env={**os.environ, "ETCDCTL_API": "3"},
             capture_output=True, check=False, timeout=DEADLINE_S,
@@ -220,6 +221,7 @@ class Etcd:
         self.control("user", "add", f"bloomery:{password}")
         self.control("user", "grant-role", "bloomery", "bloomery")
         self.control("auth", "enable")
+        self.root = f"root:{password}"
 
 
 def etcd_help():

@@ -23,7 +23,7 @@ import itertools
 from harness.mode_matrix.configurations import ACCESSES, CONFIGURATIONS
 from harness.mode_matrix.covering_array import covering_array
 from harness.mode_matrix.events import EVENTS
-from harness.mode_matrix.kinds import FILTERS, KINDS
+from harness.mode_matrix.kinds import FILTERS, KINDS, STRINGS
 
 PARAMETERS = {
     "configuration": CONFIGURATIONS,
@@ -64,7 +64,10 @@ RULES = [
     (Refused("FAILOVER not allowed"),
      {"configuration": ["cluster"], "event": ["handover"]}),
     (Excluded("BF.SCANDUMP is for filters only"),
-     {"kind": ["bitmap", "expiring_string"], "event": ["load_chunks"]}),
+     {"kind": STRINGS, "event": ["load_chunks"]}),
+    (Excluded("the value needs more memory than these limits allow"),
+     {"kind": ["big_string"],
+      "configuration": ["eviction", "replica_eviction", "client_eviction"]}),
     (Refused("tls-replication forbids"), {"configuration": ["tls"], "event": ["migrate"]}),
     (Refused("Target .*ERR unknown command"),
      {"configuration": ["renamed"], "event": ["migrate"]}),

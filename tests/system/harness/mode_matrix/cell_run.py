@@ -133,9 +133,12 @@ class CellRun:
             client = Client([connection], names)
             self.access.log_in(client, user)
             wait_until_loaded(client)
-            if node.configuration.database and not self.event.is_in_cluster:
-                client.run("SELECT", node.configuration.database)
+            self.select_database(node, client)
         return Client(connections, names)
+
+    def select_database(self, node, client):
+        if node.configuration.database and not self.event.is_in_cluster:
+            client.run("SELECT", node.configuration.database)
 
     def stop(self, node):
         """Stops the server by SIGTERM. Checks its exit status, and that its log has no unexpected

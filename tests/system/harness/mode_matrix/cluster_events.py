@@ -23,7 +23,7 @@ class ClusterFailover(Event):
     expected_log = ("",)
 
     def run(self, run):
-        etcd = run.test.start_etcd()
+        etcd = self.start_etcd(run)
         directories = [run.directory() for _ in IDS]
         first, second = (self.start(run, etcd, i, path) for i, path in enumerate(directories))
         self.put_topology(etcd, first, second)
@@ -45,11 +45,21 @@ class ClusterFailover(Event):
     def end_leader(self, run, leader):
         leader.server.crash()
 
+    def start_etcd(self, run):
+        etcd = run.test.start_etcd()
+        if run.access.etcd_password:
+            etcd.enable_auth(run.access.etcd_password)
+        return etcd
+
     def start(self, run, etcd, index, directory):
+        login = ()
+        if run.access.etcd_password:
+            login = ("--cluster-etcd-user", "bloomery",
+                     "--cluster-etcd-password", run.access.etcd_password)  # fmt: skip
         return run.start(
             directory, "--cluster-enabled", "yes", "--cluster-name", NAME,
             "--cluster-node-id", IDS[index], "--cluster-node-timeout", TIMEOUT_MS,
-            "--cluster-write-acks", "insync", "--cluster-etcd", *etcd.endpoints,
+            "--cluster-write-acks", "insync", "--cluster-etcd", *etcd.endpoints, *login,
         )  # fmt: skip
 
     def put_topology(self, etcd, *nodes):

@@ -12,7 +12,7 @@ from harness.huge_pages import PIECE_BYTES, fill, huge_bytes, wait_for_huge_byte
 from harness.info import info
 from harness.mode_matrix.cell_run import KEY_PREFIX, Client
 from harness.replication import digest
-from harness.resp import Connection, ErrorReply
+from harness.resp import Connection, ErrorReply, encode
 from harness.tls import TlsConnection
 
 
@@ -228,6 +228,34 @@ class SeveralDatabases(Configuration):
         run.test.assertGreater(len(info(node.operator, "keyspace")), 1)
 
 
+class PausedClients(Configuration):
+    """An operator pauses the writes of all clients. A write that arrives meanwhile must wait until
+    the end of the pause.
+    """
+
+    KEY = f"{KEY_PREFIX}:paused"
+    PAUSE_MS = 10**7
+
+    def disturb(self, run, node):
+        operator = node.operator
+        before = operator.run("GET", self.KEY)
+        value = b"%d" % run.rng.randrange(10**9)
+        with self.connect(run.test, node.port) as writer:
+            client = Client([writer], {})
+            run.access.log_in(client, "app")
+            run.select_database(node, client)
+            operator.run("CLIENT", "PAUSE", self.PAUSE_MS, "WRITE")
+            writer.send(encode("SET", self.KEY, value))
+            run.test.assertEqual(operator.run("GET", self.KEY), before)
+            run.test.assertFalse(writer.has_reply())
+            operator.run("CLIENT", "UNPAUSE")
+            run.test.assertEqual(writer.read_reply()[0], b"OK")
+        run.test.assertEqual(operator.run("GET", self.KEY), value)
+
+    def check(self, run, node):
+        run.test.assertEqual(node.operator.run("EXISTS", self.KEY), 1)
+
+
 class HugePages(Configuration):
     """The server moves the pieces of a large filter to huge pages while the cell runs. The cell
     does not check this filter, but sometimes replaces it during the move.
@@ -263,6 +291,7 @@ class Access:
     options = ()
     redis_options = ()
     migrate_words = ()  # arguments with which MIGRATE logs in at the target server
+    etcd_password = None  # with a password, the etcd of a cluster has users
 
     def log_in(self, client, user):
         """Logs the client in as `user`: `operator` or `app`."""
@@ -274,6 +303,7 @@ class Access:
 class AclUsers(Access):
     redis_options = ("--masteruser", "replica", "--masterauth", "secret of replica")
     migrate_words = ("AUTH2", "operator", "secret of operator")
+    etcd_password = "secret of etcd"
     options = (
         "--user", "default", "off",
         "--user", "operator", "on", ">secret of operator", "~*", "&*", "+@all",
@@ -303,6 +333,7 @@ CONFIGURATIONS = {
     "replica_eviction": LeaderOfEvictingReplica(),
     "client_eviction": ClientEviction(),
     "databases": SeveralDatabases(),
+    "pauses": PausedClients(),
     "huge_pages": HugePages(),
 }
 ACCESSES = {

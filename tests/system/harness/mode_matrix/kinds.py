@@ -163,6 +163,38 @@ class ExpiringStrings:
             assert client.run("EXISTS", *gone) == 0, "expired keys are there"
 
 
+class BigStrings:
+    """A model of a string above 32 MiB. The server receives such a value into memory of its own."""
+
+    STEP_MS = SECOND_MS
+    KEY = f"{KEY_PREFIX}:big"
+    TILES = (33 << 20) // 64
+
+    def __init__(self, run):
+        self.rng = run.rng
+        self.value = None
+        self.writes = 0
+
+    def keys(self):
+        return [self.KEY]
+
+    def begin(self, client):
+        self.value = bytearray(self.rng.randbytes(64) * self.TILES)
+        client.run("SET", self.KEY, self.value)
+
+    def write(self, client):
+        self.writes += 1
+        if self.writes % 4 == 0:
+            self.begin(client)
+        start, data = self.rng.randrange(len(self.value) - 100), self.rng.randbytes(100)
+        self.value[start : start + len(data)] = data
+        client.run_transaction(("SETRANGE", self.KEY, start, data), ("APPEND", self.KEY, data))
+        self.value += data
+
+    def check(self, client):
+        assert client.run("GET", self.KEY) == self.value, f"{self.KEY} differs"
+
+
 KINDS = {
     "plain": filters("0.01", 60),
     "time_window": filters("0.01", 60, "WINDOW", 4000, "GENERATIONS", 4, window_s=4000),
@@ -179,5 +211,8 @@ KINDS = {
     "many_layers": filters("0.01", 1, "EXPANSION", 1),
     "bitmap": Kind(Bitmaps),
     "expiring_string": Kind(ExpiringStrings),
+    # Without automatic rewrites of the log, which would often run when an event begins its own.
+    "big_string": Kind(BigStrings, ("--auto-aof-rewrite-percentage", 0)),
 }
-FILTERS = [name for name in KINDS if name not in ("bitmap", "expiring_string")]
+STRINGS = ("bitmap", "expiring_string", "big_string")
+FILTERS = [name for name in KINDS if name not in STRINGS]
