@@ -104,20 +104,19 @@ class Checker {
     if (!manifest) return manifest.error();
     say("{}: base {}, incremental files {}, history {}", path, manifest->base() ? 1 : 0,
         manifest->incrementals().size(), manifest->history().size());
-    std::vector<AofFile> files;
-    if (manifest->base()) files.push_back(*manifest->base());
-    files.insert(files.end(), manifest->incrementals().begin(), manifest->incrementals().end());
-    for (const AofFile& file : files) {
-      const auto checked = check_file(directory_of(path) + "/" + file.name);
+    const auto check = [&](const AofFile& file, bool is_base) {
+      const auto checked = check_file(directory_of(path) + "/" + file.name, is_base);
       // If one file cannot be read, the other files are still checked.
-      if (checked) continue;
+      if (checked) return;
       fail(checked.error());
       has_unread_file_ = true;
-    }
+    };
+    if (manifest->base()) check(*manifest->base(), true);
+    for (const AofFile& file : manifest->incrementals()) check(file, false);
     return {};
   }
 
-  core::Result<> check_file(const std::string& path) {
+  core::Result<> check_file(const std::string& path, bool is_base = false) {
     auto begins = begins_with_snapshot(files_, path);
     if (!begins) return begins.error();
     uint64_t preamble_bytes = 0;
@@ -129,20 +128,18 @@ class Checker {
     auto scan = scan_aof(files_, path, preamble_bytes);
     if (!scan) return scan.error();
     describe(path, *scan);
-    paths_.push_back(path);
-    scans_.push_back(*scan);
-    if (scan->condition == Condition::kWhole) return {};
-    say("{}", aof_error(path, *scan).message);
+    if (scan->condition != Condition::kWhole) say("{}", aof_error(path, *scan).message);
+    scanned_.push_back({path, is_base, std::move(*scan)});
     return {};
   }
 
   core::Result<> validate_torn_tails() {
-    for (size_t i = 0; i < scans_.size(); ++i) {
-      if (scans_[i].condition == Condition::kWhole) continue;
+    for (size_t i = 0; i < scanned_.size(); ++i) {
+      if (scanned_[i].scan.condition == Condition::kWhole) continue;
       // A file that could not be read may continue the log behind this one.
-      if (has_unread_file_ || !may_be_cut(scans_, i)) {
+      if (has_unread_file_ || !may_be_cut(scanned_, i)) {
         report_.is_sound = false;
-      } else if (auto mended = mend(paths_[i], scans_[i]); !mended) {
+      } else if (auto mended = mend(scanned_[i].path, scanned_[i].scan); !mended) {
         return mended;
       }
     }
@@ -178,8 +175,8 @@ class Checker {
     std::optional<uint64_t> first_s;
     std::optional<size_t> file;
     uint64_t kept_bytes = 0;
-    for (size_t i = 0; i < scans_.size() && !file; ++i) {
-      auto times = read_aof_times(files_, paths_[i], scans_[i], *keeps_until_s_);
+    for (size_t i = 0; i < scanned_.size() && !file; ++i) {
+      auto times = read_aof_times(files_, scanned_[i].path, scanned_[i].scan, *keeps_until_s_);
       if (!times) return times.error();
       if (!first_s) first_s = times->first_s;
       if (!times->later_offset) continue;
@@ -204,14 +201,15 @@ class Checker {
   // The files are cut from the last one backwards, so that a crash leaves the beginning of the log
   // without a gap.
   core::Result<> cut_from(size_t first, uint64_t kept_bytes) {
-    for (size_t i = scans_.size(); i-- > first;) {
+    for (size_t i = scanned_.size(); i-- > first;) {
+      const auto& [path, is_base, scan] = scanned_[i];
       const uint64_t size_bytes = i == first ? kept_bytes : 0;
-      auto file = files_.open_append(paths_[i], OpenMode::kAppend);
+      auto file = files_.open_append(path, OpenMode::kAppend);
       if (!file) return file.error();
       if (auto cut = (*file)->truncate(size_bytes); !cut) return cut;
       if (auto synced = (*file)->sync(); !synced) return synced;
-      say("{}: cut off the last {} bytes, written after {}", paths_[i],
-          scans_[i].sound_bytes - size_bytes, *keeps_until_s_);
+      say("{}: cut off the last {} bytes, written after {}", path, scan.sound_bytes - size_bytes,
+          *keeps_until_s_);
     }
     return {};
   }
@@ -222,9 +220,8 @@ class Checker {
   bool has_cut_ = false;
   bool has_unread_file_ = false;
   AofCheckReport report_{.text = {}, .is_sound = true};
-  // Paths of the files that could be read, in the order of loading.
-  std::vector<std::string> paths_;
-  std::vector<AofScan> scans_;
+  // The files that could be read, in the order of loading.
+  std::vector<ScannedAof> scanned_;
 };
 
 }  // namespace

@@ -230,10 +230,13 @@ core::Result<> replay_aof(FileSystem& files, const std::string& path, const AofS
   return {};
 }
 
-bool may_be_cut(std::span<const AofScan> scans, size_t index) {
-  return scans[index].condition == Condition::kTorn &&
-         std::ranges::all_of(scans.subspan(index + 1), [](const AofScan& later) {
-           return later.condition != Condition::kDamaged && later.command_count == 0;
+bool may_be_cut(std::span<const ScannedAof> files, size_t index) {
+  const ScannedAof& file = files[index];
+  const bool is_finished_base = file.is_base && files.size() > 1;
+  return file.scan.condition == Condition::kTorn && !is_finished_base &&
+         std::ranges::all_of(files.subspan(index + 1), [](const ScannedAof& later) {
+           return later.scan.condition != Condition::kDamaged && later.scan.command_count == 0 &&
+                  !later.scan.begins_with_snapshot();
          });
 }
 

@@ -81,6 +81,15 @@ struct AofScan {
   // The position in a replication stream after the valid prefix; nullopt if a command follows the
   // last position line.
   std::optional<RdbReplicationInfo> position;
+
+  bool begins_with_snapshot() const { return preamble_bytes > 0; }
+};
+
+// A file of a log, and the result of its scan.
+struct ScannedAof {
+  std::string path;
+  bool is_base = false;
+  AofScan scan;
 };
 
 struct AofCommand {
@@ -107,10 +116,11 @@ core::Result<AofScan> scan_aof(FileSystem& files, const std::string& path,
 core::Result<> replay_aof(FileSystem& files, const std::string& path, const AofScan& scan,
                           const AofCommandHandler& handler);
 
-// Returns whether the torn tail of `scans[index]` may be cut off. `scans` covers all files of a log
-// in the order of loading. Only files without commands may follow, because a rewrite creates the
-// next file before it stops writing the old one.
-bool may_be_cut(std::span<const AofScan> scans, size_t index);
+// Returns whether the torn tail of `files[index]` may be cut off. `files` are all files of a log in
+// the order of loading. Only files without data may follow, because a rewrite creates the next file
+// before it stops writing the old one. A crash can tear a base only if it is the only file, as in
+// logs of older servers. A base with later files was complete before these were created.
+bool may_be_cut(std::span<const ScannedAof> files, size_t index);
 
 // Truncates the file at the end of its valid prefix and syncs it. REQUIRES: `scan` is torn.
 core::Result<> cut_torn_tail(FileSystem& files, const std::string& path, const AofScan& scan);

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <span>
 #include <vector>
 
 #include "core/clock.h"
@@ -31,6 +31,7 @@ namespace {
 using persistence::AofCommand;
 using persistence::AofScan;
 using persistence::AofStart;
+using persistence::ScannedAof;
 
 constexpr std::string_view kCancelled = "loading was cancelled";
 constexpr std::string_view kGivenUp = "loading was given up for another role";
@@ -57,13 +58,6 @@ class CancellableLoader final : public persistence::KeyspaceLoader {
 
  private:
   const RecoveryParts& parts_;
-};
-
-// A file whose commands were validated before the first file is loaded.
-struct ValidatedFile {
-  AofStart::File file;
-  bool is_snapshot = false;
-  AofScan scan;  // result of the validation
 };
 
 // Returns the snapshot's position in a replication stream, if its AUX fields are complete.
@@ -131,37 +125,51 @@ class Recovery {
 
  private:
   core::Result<Recovered> run_log(const AofStart& start) {
-    std::vector<ValidatedFile> files;
+    std::vector<ScannedAof> files;
     for (const AofStart::File& file : start.files) {
-      auto validated = validate(file);
-      if (!validated) return validated.error();
-      files.push_back(std::move(*validated));
+      auto scanned = scan_file(file);
+      if (!scanned) return scanned.error();
+      files.push_back(std::move(*scanned));
     }
-    if (auto accepted = accept_torn(files); !accepted) return accepted.error();
-    for (const ValidatedFile& file : files) {
-      if (auto loaded = load(file); !loaded) return loaded.error();
+    for (size_t i = 0; i < files.size(); ++i) {
+      if (auto checked = check_condition(files, i); !checked) return checked.error();
+    }
+    for (size_t i = 0; i < files.size(); ++i) {
+      if (auto loaded = load(files, i); !loaded) return loaded.error();
     }
     report_loaded("append log");
     return finish(start, files);
   }
 
-  core::Result<ValidatedFile> validate(const AofStart::File& file) {
-    ValidatedFile validated{file, false, {}};
+  core::Result<ScannedAof> scan_file(const AofStart::File& file) {
+    ScannedAof scanned{file.path, file.is_base, {}};
     const auto size = parts_.files.size_bytes(file.path);
     if (!size) return size.error();
     parts_.figures.total_bytes += *size;
     auto snapshot = persistence::begins_with_snapshot(parts_.files, file.path);
     if (!snapshot) return snapshot.error();
-    validated.is_snapshot = *snapshot;
-    validated.scan.size_bytes = *size;
-    // In files of older servers, commands may follow a snapshot in the same file. These commands
-    // are validated later, after the snapshot has been loaded.
-    if (validated.is_snapshot) return validated;
+    if (*snapshot) {
+      // In files of older servers, commands may follow a snapshot in the same file. load() scans
+      // these commands after the snapshot, and until then the snapshot counts as the whole file.
+      scanned.scan.size_bytes = *size;
+      scanned.scan.preamble_bytes = *size;
+      scanned.scan.sound_bytes = *size;
+      return scanned;
+    }
     auto scan = persistence::scan_aof(parts_.files, file.path);
     if (!scan) return scan.error();
     if (scan->condition == AofScan::Condition::kDamaged) return refused(file.path, *scan);
-    validated.scan = std::move(*scan);
-    return validated;
+    scanned.scan = std::move(*scan);
+    return scanned;
+  }
+
+  // Errors: the file is damaged, or it is torn and must not be cut.
+  core::Result<> check_condition(std::span<const ScannedAof> files, size_t index) const {
+    const auto& [path, is_base, scan] = files[index];
+    if (scan.condition == AofScan::Condition::kWhole) return {};
+    const bool is_cut =
+        parts_.config.flag(OptionId::kAofLoadTruncated) && persistence::may_be_cut(files, index);
+    return is_cut ? core::Result<>{} : refused(path, scan);
   }
 
   // Adds the file's name to the error. If the file is damaged, also adds advice for the operator.
@@ -186,55 +194,32 @@ class Recovery {
         persistence::printable_path(place.directory))};
   }
 
-  // A crash truncates only the file written last, so only empty files may follow a truncated one.
-  core::Result<> accept_torn(std::vector<ValidatedFile>& files) {
-    for (size_t i = 0; i < files.size(); ++i) {
-      const AofScan& scan = files[i].scan;
-      if (files[i].is_snapshot || scan.condition != AofScan::Condition::kTorn) continue;
-      const bool is_last = std::all_of(files.begin() + static_cast<ptrdiff_t>(i) + 1, files.end(),
-                                       [](const ValidatedFile& later) {
-                                         return !later.is_snapshot && later.scan.command_count == 0;
-                                       });
-      // A crash can truncate a base only if it is the log's only file, as in logs of older servers.
-      if ((files[i].file.is_base && files.size() > 1) || !is_last ||
-          !parts_.config.flag(OptionId::kAofLoadTruncated)) {
-        return refused(files[i].file.path, scan);
-      }
-    }
-    return {};
-  }
-
-  core::Result<> load(const ValidatedFile& validated) {
-    log_notice("Loading {}", validated.file.path);
-    uint64_t preamble_bytes = 0;
-    AofScan scan = validated.scan;
-    if (validated.is_snapshot) {
-      const auto read = load_snapshot(validated.file.path, core::keyspace::kIgnoreExpiry, true);
+  core::Result<> load(std::span<ScannedAof> files, size_t index) {
+    auto& [path, is_base, scan] = files[index];
+    log_notice("Loading {}", path);
+    if (scan.begins_with_snapshot()) {
+      const auto read = load_snapshot(path, core::keyspace::kIgnoreExpiry, true);
       if (!read) return read.error();
-      preamble_bytes = *read;
-      if (preamble_bytes == validated.scan.size_bytes) return {};
-      auto rest = persistence::scan_aof(parts_.files, validated.file.path, preamble_bytes);
+      if (*read == scan.size_bytes) return {};
+      auto rest = persistence::scan_aof(parts_.files, path, *read);
       if (!rest) return rest.error();
-      if (rest->condition == AofScan::Condition::kDamaged ||
-          (rest->condition == AofScan::Condition::kTorn && !validated.file.is_last)) {
-        return refused(validated.file.path, *rest);
-      }
       scan = std::move(*rest);
+      if (auto checked = check_condition(files, index); !checked) return checked;
       position_.reset();
     }
-    if (auto replayed = replay(validated.file.path, scan); !replayed) return replayed;
+    if (auto replayed = replay(path, scan); !replayed) return replayed;
     if (scan.condition != AofScan::Condition::kTorn) {
       if (scan.unverified_count > 0) {
         log_warning(
             "{}: no sound checksum line follows its last {} commands; they are whole and "
             "were loaded",
-            validated.file.path, scan.unverified_count);
+            path, scan.unverified_count);
       }
       return {};
     }
-    log_warning("{} is torn: {}; its last {} bytes are cut off at offset {}", validated.file.path,
-                scan.reason, scan.size_bytes - scan.sound_bytes, scan.sound_bytes);
-    return persistence::cut_torn_tail(parts_.files, validated.file.path, scan);
+    log_warning("{} is torn: {}; its last {} bytes are cut off at offset {}", path, scan.reason,
+                scan.size_bytes - scan.sound_bytes, scan.sound_bytes);
+    return persistence::cut_torn_tail(parts_.files, path, scan);
   }
 
   core::Result<> replay(const std::string& path, const AofScan& scan) {
@@ -334,19 +319,16 @@ class Recovery {
     return read->total.bytes;
   }
 
-  core::Result<Recovered> finish(const AofStart& start, const std::vector<ValidatedFile>& files) {
+  core::Result<Recovered> finish(const AofStart& start, std::span<const ScannedAof> files) {
     Recovered recovered;
     recovered.manifest = start.manifest;
     recovered.position = position_behind(files);
-    for (const ValidatedFile& file : files) {
-      const AofScan& scan = file.scan;
-      recovered.log_bytes += file.is_snapshot ? scan.size_bytes : scan.sound_bytes;
-    }
+    for (const ScannedAof& file : files) recovered.log_bytes += file.scan.sound_bytes;
     if (!files.empty()) {
-      const ValidatedFile& last = files.back();
+      const ScannedAof& last = files.back();
       // The file of another server, such as Redis, holds commands as clients sent them. Bloomery
       // writes the effects of commands instead, so it does not append to such a file.
-      if (!last.file.is_base && !last.is_snapshot && last.scan.has_effect_semantics) {
+      if (!last.is_base && !last.scan.begins_with_snapshot() && last.scan.has_effect_semantics) {
         recovered.tail = {last.scan.sound_bytes, last.scan.checksum};
       }
     }
@@ -354,10 +336,10 @@ class Recovery {
   }
 
   std::optional<persistence::RdbReplicationInfo> position_behind(
-      const std::vector<ValidatedFile>& files) const {
+      std::span<const ScannedAof> files) const {
     auto position = position_;
-    for (const ValidatedFile& file : files) {
-      if (file.is_snapshot) continue;
+    for (const ScannedAof& file : files) {
+      if (file.scan.begins_with_snapshot()) continue;
       // A line of the file may state the stream position. If commands follow the last such line,
       // the position at the end of the file is unknown. A position from an earlier file is then
       // outdated, so it is dropped.

@@ -115,6 +115,29 @@ TEST_F(AofCheckTest, TornTailBeforeAnEmptyFileIsFixed) {
   EXPECT_EQ(disk_.content("d/a.1.incr.aof"), file_.bytes());
 }
 
+// A base is complete before the next file is created, so no crash has torn this one. A start
+// rejects it too.
+TEST_F(AofCheckTest, TornBaseBeforeAnEmptyFileIsNotFixed) {
+  disk_.put("d/a.2.incr.aof", aof_files::OwnFile().bytes());
+  disk_.put("d/a.1.incr.aof", aof_files::OwnFile().bytes());
+  for (const std::string& base : {file_.bytes() + "*3", kSnapshot + aof_files::kSet + "*3"}) {
+    disk_.put("d/a.1.base.rdb", base);
+    EXPECT_FALSE(check("d/a.manifest", true).is_sound);
+    EXPECT_EQ(disk_.content("d/a.1.base.rdb"), base);
+  }
+}
+
+TEST_F(AofCheckTest, TornTailOfTheOnlyFileIsFixed) {
+  AofManifest manifest;
+  manifest.replace_base(AofNames("a"), AofBaseFormat::kRdb);
+  disk_.put("d/a.manifest", manifest.encode());
+  for (const std::string& base : {file_.bytes(), kSnapshot + aof_files::kSet}) {
+    disk_.put("d/a.1.base.rdb", base + "*3");
+    EXPECT_TRUE(check("d/a.manifest", true).is_sound);
+    EXPECT_EQ(disk_.content("d/a.1.base.rdb"), base);
+  }
+}
+
 TEST_F(AofCheckTest, DamageIsReportedAndNotFixed) {
   std::string bytes = file_.bytes();
   bytes[bytes.find("\r\nv") + 2] = 'w';

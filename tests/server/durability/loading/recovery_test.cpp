@@ -191,6 +191,28 @@ TEST_F(RecoveryTest, ATornTailIsRefusedWhereItIsNotToBeCut) {
   EXPECT_EQ(disk_.content(kLogs + kFirst), torn);
 }
 
+// Logs of older servers are one file, which may begin with a snapshot.
+TEST_F(RecoveryTest, TornTailAfterASnapshotNeedsTheOption) {
+  put_snapshot(kLogs + kBase, {"a"});
+  const std::string sound = *disk_.content(kLogs + kBase);
+  const std::string torn = sound + "*3\r\n$3\r\nSET\r\n$1\r\nc";
+  disk_.put(kLogs + kBase, torn);
+  put_manifest(line_of(kBase, 1, 'b'));
+  const auto refused = recover_with({"--appendonly", "yes", "--aof-load-truncated", "no"});
+  EXPECT_THAT(error_of(refused), HasSubstr("torn"));
+  EXPECT_EQ(disk_.content(kLogs + kBase), torn);
+  delete_all_keys(keyspace_);
+  EXPECT_EQ(error_of(recover_with({"--appendonly", "yes", "--aof-load-truncated", "yes"})), "");
+  EXPECT_EQ(disk_.content(kLogs + kBase), sound);
+  // A crash cannot tear a base before later files, because they are created after it.
+  delete_all_keys(keyspace_);
+  disk_.put(kLogs + kBase, torn);
+  put_commands(kFirst, {});
+  put_manifest(line_of(kBase, 1, 'b') + line_of(kFirst, 1, 'i'));
+  EXPECT_THAT(error_of(recover_log()), HasSubstr("torn"));
+  EXPECT_EQ(disk_.content(kLogs + kBase), torn);
+}
+
 TEST_F(RecoveryTest, OnlyTheNewestFileMayBeTorn) {
   put_commands(kFirst, {"a"});
   const std::string torn = *disk_.content(kLogs + kFirst) + "*3\r\n$3\r\nSET\r\n$1\r\nc";
