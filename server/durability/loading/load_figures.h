@@ -23,6 +23,16 @@ struct LoadFigures {
   std::atomic<const char*> source{nullptr};
   std::atomic<int64_t> took_us{0};
 
+  // Called when a load begins. The outcome of the previous load stays until this one has ended.
+  void begin(int64_t now_us) {
+    total_bytes = 0;
+    loaded_bytes = 0;
+    loaded_keys = 0;
+    expired_keys = 0;
+    foreign_keys = 0;
+    started_us = now_us;
+  }
+
   // Returns the loaded fraction of the bytes, 0 to 1.
   double share() const {
     const uint64_t total = total_bytes.load();

@@ -82,7 +82,7 @@ class Recovery {
   explicit Recovery(const RecoveryParts& parts) : parts_(parts), report_("Loading", parts.clock) {}
 
   core::Result<Recovered> run() {
-    parts_.figures.started_us = parts_.clock.monotonic_us();
+    parts_.figures.begin(parts_.clock.monotonic_us());
     const std::string snapshot = parts_.config.text(OptionId::kDbFileName);
     if (!parts_.config.flag(OptionId::kAppendOnly))
       return run_snapshot(snapshot, expiry_limit_ms());
@@ -378,7 +378,7 @@ class Recovery {
 }  // namespace
 
 core::Result<> recover_snapshot(const RecoveryParts& parts) {
-  parts.figures.started_us = parts.clock.monotonic_us();
+  parts.figures.begin(parts.clock.monotonic_us());
   const std::string path = parts.config.text(OptionId::kDbFileName);
   if (!parts.files.exists(path)) return core::Error{"ERR there is no snapshot file"};
   return core::without_value(Recovery(parts).run_snapshot(path, core::keyspace::kIgnoreExpiry));

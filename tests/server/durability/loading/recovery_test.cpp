@@ -438,6 +438,24 @@ TEST_F(RecoveryTest, ASnapshotToBeLoadedAloneMustBeThere) {
 }
 
 // The append log and the replicas retain expired keys until they receive a DEL.
+TEST_F(RecoveryTest, FiguresCountEachLoadAlone) {
+  put_snapshot(kSnapshot, {"a", "b"});
+  ASSERT_TRUE(recover_with({"--appendonly", "no"}));
+  const uint64_t size_bytes = figures_.total_bytes;
+  for (int load = 0; load < 2; ++load) {
+    figures_.expired_keys = 5;
+    figures_.foreign_keys = 5;
+    delete_all_keys(keyspace_);
+    ASSERT_TRUE(load == 0 ? core::without_value(recover_with({"--appendonly", "no"}))
+                          : recover_snapshot(parts()));
+    EXPECT_EQ(figures_.total_bytes, size_bytes);
+    EXPECT_LE(figures_.loaded_bytes, size_bytes);
+    EXPECT_EQ(figures_.loaded_keys, 2U);
+    EXPECT_EQ(figures_.expired_keys, 0U);
+    EXPECT_EQ(figures_.foreign_keys, 0U);
+  }
+}
+
 TEST_F(RecoveryTest, ASnapshotLoadedAloneKeepsItsExpiredKeys) {
   snapshots::Container container;
   container.u8(persistence::rdb::kExpiryMilliseconds);
