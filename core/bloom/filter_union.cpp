@@ -126,8 +126,9 @@ uint64_t estimated_count(const Geometry& geometry, uint64_t ones, uint64_t most,
   // the bits contain items that no count includes.
   const double slack = 3 * std::sqrt(upper) + 1;
   const bool is_far = estimate > upper + slack;
-  return static_cast<uint64_t>(
-      std::llround(is_far ? estimate : std::clamp(estimate, lower, upper)));
+  const double count = is_far ? estimate : std::clamp(estimate, lower, upper);
+  // kMaxItemCount is rounded to 2^63 as a double.
+  return count >= 0x1p63 ? kMaxItemCount : static_cast<uint64_t>(std::llround(count));
 }
 
 // A layer of the union, and whether its item count is an estimate.
@@ -156,7 +157,7 @@ std::optional<UnitedLayer> unite_layer(UnionInputs inputs, size_t index) {
     for (const ScalableFilter* owner : owners) {
       const uint64_t count = owner->layer_info(index).item_count;
       most = std::max(most, count);
-      sum += count;
+      sum = add_counts(sum, count);
       const bool is_whole = owner->layer_bits(index).count_ones() == ones;
       if (is_whole) of_whole = std::max(of_whole.value_or(0), count);
     }

@@ -70,8 +70,7 @@ std::optional<LayerPlan> plan_next_layer(const FilterParameters& parameters, uin
     return plan_next_layer(generation_parameters(parameters), index, last);
   }
   if (!parameters.is_scaling() || index >= kMaxLayers) return std::nullopt;
-  constexpr uint64_t kMaxCapacity = std::numeric_limits<int64_t>::max();
-  if (last.capacity > kMaxCapacity / parameters.expansion) return std::nullopt;
+  if (last.capacity > kMaxItemCount / parameters.expansion) return std::nullopt;
   const double error_rate = with_layout(parameters.layout, [&]<class Layout>() {
     if constexpr (requires { Layout::next_error_rate(last.error_rate); }) {
       return Layout::next_error_rate(last.error_rate);

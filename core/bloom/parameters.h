@@ -8,6 +8,7 @@
 // Source: docs/bloom_math.md, "The series of layer errors".
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -102,6 +103,14 @@ inline constexpr Seed kFixedSeed = {
     0x1D, 0x89, 0x8A, 0x73, 0x3E, 0x98, 0x88, 0x87, 0x30, 0x7F, 0x97, 0xCD, 0x28, 0x07, 0x33, 0x83};
 
 inline constexpr uint64_t kMaxLayerCapacity = uint64_t{1} << 48;
+// Maximum item count, and maximum capacity, of a layer in a file or of a filter. Replies and files
+// of other servers have signed counts.
+inline constexpr uint64_t kMaxItemCount = std::numeric_limits<int64_t>::max();
+// Returns the sum of two item counts or two capacities, limited to kMaxItemCount.
+constexpr uint64_t add_counts(uint64_t one, uint64_t other) {
+  const uint64_t limited = std::min(one, kMaxItemCount);
+  return limited + std::min(other, kMaxItemCount - limited);
+}
 // Maximum number of layers of a native filter. It bounds the time of a lookup, which visits every
 // layer. In the other layouts error rates underflow after about as many layers.
 inline constexpr uint32_t kMaxNativeLayers = 1024;

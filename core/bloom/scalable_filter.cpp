@@ -68,7 +68,6 @@ bool is_valid_geometry(LayoutId layout, const Geometry& geometry) {
 
 Result<> check_parts(LayoutId layout, std::span<const LayerParts> parts) {
   if (parts.empty()) return Error{"ERR filter without layers"};
-  uint64_t total = 0;
   for (const LayerParts& part : parts) {
     if (!is_valid_geometry(layout, part.geometry)) return Error{"ERR layer of an invalid shape"};
     if (part.bits.bit_count() != part.geometry.bit_count) {
@@ -76,9 +75,6 @@ Result<> check_parts(LayoutId layout, std::span<const LayerParts> parts) {
     }
     if (part.capacity == 0 || !is_rate(part.error_rate)) {
       return Error{"ERR layer of an invalid capacity or error rate"};
-    }
-    if (__builtin_add_overflow(total, part.item_count, &total)) {
-      return Error{"ERR filter with an impossible item count"};
     }
   }
   return {};
@@ -479,7 +475,7 @@ uint64_t ScalableFilter::generation_item_count(size_t index) const {
   const auto generations = window()->generations();
   for (size_t i = 0; i < index; ++i) layer += generations[i].layer_count;
   const auto own = layers().subspan(layer, generations[index].layer_count);
-  for (const Layer& each : own) sum += each.item_count();
+  for (const Layer& each : own) sum = add_counts(sum, each.item_count());
   return sum;
 }
 
@@ -514,14 +510,13 @@ std::unique_ptr<ScalableFilter> ScalableFilter::take_dropped() {
 
 uint64_t ScalableFilter::item_count() const {
   uint64_t sum = 0;
-  for (const Layer& layer : layers()) sum += layer.item_count();
+  for (const Layer& layer : layers()) sum = add_counts(sum, layer.item_count());
   return sum;
 }
 
 uint64_t ScalableFilter::capacity() const {
-  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
   uint64_t sum = 0;
-  for (const Layer& layer : layers()) sum += std::min(layer.capacity(), kMost - sum);
+  for (const Layer& layer : layers()) sum = add_counts(sum, layer.capacity());
   return sum;
 }
 

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cassert>
-#include <limits>
 
 #include "core/bloom/layouts.h"
 #include "core/bloom/window.h"
@@ -19,8 +18,7 @@ namespace {
 
 using core::bloom::BitArray;
 using core::bloom::Geometry;
-
-constexpr uint64_t kMaxCapacity = std::numeric_limits<int64_t>::max();
+using core::bloom::kMaxItemCount;
 
 size_t layers_max(const core::bloom::FilterParameters& parameters) {
   if (parameters.window.is_set()) return core::bloom::Window::layers_max(parameters.window);
@@ -73,9 +71,9 @@ bool FilterBuilder::reserve(uint64_t size_bytes) {
 std::optional<Geometry> FilterBuilder::checked_geometry(LayerClaim& claim) {
   const bool has_room = layers_.size() < layers_max(parameters);
   if (!has_room || !core::bloom::is_rate(claim.error_rate)) return std::nullopt;
-  if (claim.capacity == 0 || claim.capacity > kMaxCapacity) return std::nullopt;
+  if (claim.capacity == 0 || claim.capacity > kMaxItemCount) return std::nullopt;
   const bool may_be_overfull =
-      parameters.item_count_is_estimated && claim.item_count <= kMaxCapacity;
+      parameters.item_count_is_estimated && claim.item_count <= kMaxItemCount;
   if (claim.item_count > claim.capacity && !may_be_overfull) return std::nullopt;
   return layout_codec(parameters.layout).accept(claim, parameters, layers_);
 }

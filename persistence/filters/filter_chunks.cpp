@@ -236,7 +236,7 @@ core::Result<std::unique_ptr<ScalableFilter>> decode_chunk_header(
   for (uint64_t i = 0; i < layer_count && builder.ok(); ++i) {
     LayerClaim layer = read_layer(in, *form);
     if (is_deletable(*codec)) layer.cell_bits = cell_bits_of(layer.bits_per_item);
-    if (__builtin_add_overflow(sum, layer.item_count, &sum)) return damaged;
+    sum = core::bloom::add_counts(sum, layer.item_count);
     builder.add_layer(layer);
   }
   if (builder.ok() && sum != item_count) return damaged;

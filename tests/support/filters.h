@@ -68,6 +68,20 @@ inline std::unique_ptr<ScalableFilter> make(const FilterParameters& parameters,
   return filter;
 }
 
+// Returns a copy in which each layer states the item count, marked as estimated.
+inline std::unique_ptr<ScalableFilter> with_item_counts(const ScalableFilter& filter,
+                                                        uint64_t item_count) {
+  FilterParameters parameters = filter.parameters();
+  parameters.item_count_is_estimated = true;
+  std::vector<core::bloom::LayerParts> parts;
+  for (size_t i = 0; i < filter.layer_count(); ++i) {
+    const core::bloom::LayerInfo info = filter.layer_info(i);
+    parts.push_back({info.geometry, info.capacity, item_count, info.error_rate,
+                     std::move(*filter.layer_bits(i).clone())});
+  }
+  return std::move(*ScalableFilter::assemble(parameters, std::move(parts)));
+}
+
 inline std::vector<int> false_positives(const ScalableFilter& filter) {
   std::vector<int> found;
   for (int n = 0; n < 1000; ++n) {

@@ -79,8 +79,8 @@ void FilterCensus::read_page(CensusWalk& walk) {
     const core::bloom::ScalableFilter& filter = entry.filter();
     ++figures.object_count;
     figures.layer_count += filter.layer_count();
-    figures.item_count += filter.item_count();
-    figures.capacity += filter.capacity();
+    figures.item_count = core::bloom::add_counts(figures.item_count, filter.item_count());
+    figures.capacity = core::bloom::add_counts(figures.capacity, filter.capacity());
     figures.memory_bytes += filter.size_bytes();
     const bool is_small = figures.largest.size() == kLargestMax &&
                           filter.size_bytes() <= figures.largest.front().size_bytes;

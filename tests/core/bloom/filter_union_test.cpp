@@ -137,6 +137,21 @@ TEST(FilterUnion, CountIsBoundedByThePartsCounts) {
   }
 }
 
+TEST(FilterUnion, HighCountsAreLimited) {
+  const auto small = make(settings(kNativeLayout, 100), "c", 3);
+  const auto a =
+      filters::with_item_counts(*make(settings(kNativeLayout, 100), "a", 5), kMaxItemCount);
+  const auto b =
+      filters::with_item_counts(*make(settings(kNativeLayout, 100), "b", 5), kMaxItemCount);
+  for (const auto& inputs :
+       {std::vector<const ScalableFilter*>{a.get(), b.get()}, {a.get(), b.get(), small.get()}}) {
+    const auto all = united(inputs, Overfill::kAllowed);
+    ASSERT_TRUE(all) << all.error().message;
+    EXPECT_EQ((*all)->layer_info(0).item_count, kMaxItemCount);
+    EXPECT_EQ((*all)->item_count(), kMaxItemCount);
+  }
+}
+
 TEST(FilterUnion, RejectsUnionsAboveTheErrorRate) {
   for (const LayoutId layout : kMergeable) {
     SCOPED_TRACE(layout_name(layout));

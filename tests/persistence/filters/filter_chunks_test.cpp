@@ -67,6 +67,17 @@ TEST(FilterChunks, EveryLayoutSurvivesChunks) {
   }
 }
 
+TEST(FilterChunks, HighCountsOfLayersAreLimited) {
+  constexpr uint64_t kMost = core::bloom::kMaxItemCount;
+  const auto grown = make(parameters_of(core::bloom::kNativeLayout, 0.01, 100, 2), "g", 900);
+  ASSERT_GE(grown->layer_count(), 3U);
+  const auto filter = filters::with_item_counts(*grown, kMost);
+  EXPECT_EQ(filter->item_count(), kMost);
+  const auto copy = decode_chunk_header(encode_chunk_header(*filter), kUnlimited);
+  ASSERT_TRUE(copy) << copy.error().message;
+  EXPECT_EQ((*copy)->item_count(), kMost);
+}
+
 // The chunk header of an empty filter creates the same filter. A replica that runs RedisBloom
 // receives BF.RESERVE as such a header.
 TEST(FilterChunks, EmptyHeadersGiveTheSameFilter) {
