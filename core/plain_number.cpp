@@ -57,7 +57,8 @@ double thousands(char suffix) {
 }
 
 std::string hint(std::string_view text, double number) {
-  return fmt::format("'{}' is written {:.12g}", text, number);
+  const bool is_rate = number > 0 && number < 1;
+  return is_rate ? fmt::format("'{}' is written {:.12g}", text, number) : std::string{};
 }
 
 }  // namespace

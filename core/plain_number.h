@@ -20,7 +20,7 @@ namespace core {
 std::optional<int64_t> parse_count(std::string_view text);
 
 // Returns how to write a rejected rate, for example "'0.1%' is written 0.001". Returns an empty
-// text if it is not clear which number was meant.
+// text if it is not clear which number was meant, or if that number is not between 0 and 1.
 std::string rate_hint(std::string_view text);
 // Returns how to write a rejected count, for example "'1,000,000' is written 1000000".
 std::string count_hint(std::string_view text);

@@ -41,8 +41,9 @@ TEST(PlainNumber, RejectedRatesGetAHint) {
 }
 
 TEST(PlainNumber, OtherTextsGetNoHint) {
-  for (const char* text : {"", "%", "x%", "-1%", "x", "0.01", "1/0", "1/", "/2", "1/2/3", ",",
-                           "a,b", "1%%", "nan%", "0.1 %"}) {
+  for (const char* text :
+       {"",    "%",   "x%",   "-1%",   "x",    "0.01", "1/0", "1/",  "/2",  "1/2/3", ",",
+        "a,b", "1%%", "nan%", "0.1 %", "500%", "100%", "0%",  "5/2", "0/5", "1,5"}) {
     EXPECT_EQ(rate_hint(text), "") << text;
   }
   EXPECT_EQ(rate_hint(std::string(1000, '1') + "%"), "");
