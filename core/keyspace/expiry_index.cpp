@@ -24,6 +24,8 @@ std::optional<uint64_t> ExpiryIndex::take_due(int64_t now_ms) {
 
 void ExpiryIndex::clear() {
   core::release_storage(records_);
+  purge_at_ = 0;
+  needed_in_a_row_ = 0;
   publish_next();
 }
 

@@ -179,6 +179,26 @@ TEST(ExpiryIndex, MassDeletionIsPurgedInSteps) {
   EXPECT_EQ(index.next_ms(), 500'000);
 }
 
+TEST(ExpiryIndex, ClearForgetsThePurgedRecords) {
+  ExpiryIndex index;
+  int lookups = 0;
+  const auto latest_of = [&](uint64_t /*hash*/) {
+    ++lookups;
+    return std::optional<int64_t>(1000);
+  };
+  const auto add_records = [&] {
+    for (uint64_t i = 0; i < 2 * ExpiryIndex::kSparesMax; ++i) index.add(1000, i);
+  };
+  add_records();
+  while (lookups < 1000) index.purge(0, latest_of);
+  index.clear();
+  add_records();
+  lookups = 0;
+  // The records checked before clear() do not count, so no pass over all records has ended.
+  for (int call = 1; call <= 10; ++call) index.purge(0, latest_of);
+  EXPECT_EQ(lookups, 10 * ExpiryIndex::kPurgeSteps);
+}
+
 TEST(ExpiryIndex, RecordsOfOneKeyAreBounded) {
   IndexModel model(1);
   for (uint64_t i = 0; i < 1000; ++i) model.set(i, 1'000'000);
