@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "core/thread_team.h"
 
+#include <system_error>
 #include <utility>
 
 namespace core {
 
 ThreadTeam::ThreadTeam(unsigned size) {
-  for (unsigned member = 1; member < size; ++member) {
-    threads_.emplace_back([this, member] { serve(member); });
+  threads_.reserve(size - 1);
+  try {
+    for (unsigned member = 1; member < size; ++member) {
+      threads_.emplace_back([this, member] { serve(member); });
+    }
+  } catch (const std::system_error&) {
+    // The system allows no more threads. The members that exist do all the work.
   }
 }
 

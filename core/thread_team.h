@@ -21,7 +21,8 @@ class ThreadTeam {
  public:
   using Task = std::function<void(unsigned member)>;
 
-  // Creates a team of `size` members. The first member is the caller of run(). REQUIRES: size >= 1.
+  // Creates a team of `size` members, or of fewer if the system allows no more threads. The first
+  // member is the caller of run(). REQUIRES: size >= 1.
   explicit ThreadTeam(unsigned size);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;

@@ -2,10 +2,16 @@
 #include "core/thread_team.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 #include <vector>
+
+#include "tests/support/sanitized.h"
 
 namespace core {
 namespace {
@@ -48,6 +54,31 @@ TEST(ThreadTeam, MemberExceptionReachesTheCaller) {
   std::atomic<int> count{0};
   team.run([&](unsigned /*member*/) { ++count; });
   EXPECT_EQ(count, 3);
+}
+
+// The stacks of further threads do not fit into the address space that is left.
+void end_with_a_small_team() {
+  constexpr rlim_t kSpareBytes = rlim_t{64} << 20;
+  constexpr unsigned kWanted = 1000;
+  std::ifstream statm("/proc/self/statm");
+  rlim_t pages = 0;
+  statm >> pages;
+  const rlim_t limit_bytes = pages * static_cast<rlim_t>(::getpagesize()) + kSpareBytes;
+  const rlimit limit{limit_bytes, limit_bytes};
+  ::setrlimit(RLIMIT_AS, &limit);
+  std::atomic<unsigned> count{0};
+  unsigned size = 0;
+  {
+    ThreadTeam team(kWanted);
+    size = team.size();
+    team.run([&](unsigned /*member*/) { ++count; });
+  }
+  std::_Exit(size < kWanted && count == size ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+TEST(ThreadTeam, IsSmallerIfThreadsCannotStart) {
+  if (support::kIsSanitized) GTEST_SKIP() << "a sanitizer needs the whole address space";
+  EXPECT_EXIT(end_with_a_small_team(), testing::ExitedWithCode(EXIT_SUCCESS), "");
 }
 
 }  // namespace
