@@ -82,9 +82,11 @@ std::optional<HugePages::Piece> HugePages::begin_piece() {
 
 void HugePages::end_piece(const Piece& piece, bool is_huge) {
   bool must_free = false;
+  uint64_t mapped_bytes = 0;
   {
     const std::lock_guard guard(mutex_);
     busy_ = 0;
+    mapped_bytes = busy_bytes_;
     must_free = std::exchange(is_deferred_, false);
     const auto found = arrays_.find(piece.array);
     if (found != arrays_.end() && is_huge != piece.is_huge) {
@@ -98,7 +100,7 @@ void HugePages::end_piece(const Piece& piece, bool is_huge) {
       }
     }
   }
-  if (must_free) free_file_range(reinterpret_cast<std::byte*>(piece.array), busy_bytes_);
+  if (must_free) free_file_range(reinterpret_cast<std::byte*>(piece.array), mapped_bytes);
 }
 
 // Queries the other pages only if the first few are present: in a sparse array, the first few pages
