@@ -23,9 +23,9 @@ const uint64_t* thread_counter(const char* name) {
 }
 
 // The owning thread writes its counters with plain stores of one machine word, so an atomic load
-// suffices here.
+// suffices here. The load acquires, so that a later call does not read before an earlier one.
 uint64_t value_of(const uint64_t* counter) {
-  return __atomic_load_n(counter, __ATOMIC_RELAXED);
+  return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
 }
 
 // The counters of a thread, which lie in its thread-local storage.
@@ -62,8 +62,8 @@ class HeapCount {
   uint64_t bytes() const {
     const std::shared_lock lock(mutex_);
     uint64_t freed = 0;
-    // The freed bytes are read before the allocated bytes. So if the bytes of a block count as
-    // freed, they also count as allocated.
+    // The freed bytes are read before the allocated bytes, and value_of() keeps this order. So if
+    // the bytes of a block count as freed, they also count as allocated.
     for (const Counters& thread : threads_) freed += value_of(thread.freed);
     uint64_t allocated = ended_bytes_;
     for (const Counters& thread : threads_) allocated += value_of(thread.allocated);
