@@ -58,6 +58,7 @@ void OutputBuffer::move_to_front() {
   if (begin_ == 0) return;
   std::memmove(bytes_, bytes_ + begin_, size());
   end_ -= begin_;
+  whole_end_ -= std::min(whole_end_, begin_);
   begin_ = 0;
 }
 

@@ -6,8 +6,8 @@
 // shrink(). Appending may move the bytes, so data() is valid until the next append.
 //
 // A buffer with a limit overflows if it would have to grow to the limit. From then on it drops new
-// bytes, so that a command can finish without allocating memory. truncate() to an earlier mark
-// makes the content complete again.
+// bytes, so that a command can finish. It then allocates at most room for the largest single
+// append. truncate() to an earlier mark makes the content complete again.
 // Thread safety: none; one buffer per connection.
 #pragma once
 

@@ -129,6 +129,22 @@ TEST(OutputBufferTest, OverflowDropsFurtherBytes) {
   EXPECT_LT(buffer.size(), 10000u);
 }
 
+TEST(OutputBufferTest, ShrinkKeepsTheOverflow) {
+  OutputBuffer buffer;
+  buffer.append(std::string(10000, 'x'));
+  buffer.consume(9990);
+  const size_t mark = buffer.mark();
+  buffer.overflow();
+  buffer.shrink();
+  std::fill_n(buffer.prepare(500), 500, 'z');
+  buffer.commit(500);
+  EXPECT_TRUE(buffer.has_overflowed());
+  EXPECT_LE(buffer.size(), mark + 501);
+  buffer.truncate(mark);
+  EXPECT_FALSE(buffer.has_overflowed());
+  EXPECT_EQ(buffer.view(), std::string(10, 'x'));
+}
+
 TEST(OutputBufferTest, LargeContentSurvivesGrowthAndConsumption) {
   constexpr size_t kPiece = size_t{5} << 20;
   OutputBuffer buffer;
