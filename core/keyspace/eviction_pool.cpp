@@ -22,13 +22,6 @@ using Entries = boost::container::small_vector<const Entry*, 16>;
 
 }  // namespace
 
-uint64_t EvictionPool::Chance::draw() {
-  uint64_t bits = state_ += 0x9E3779B97F4A7C15U;
-  bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9U;
-  bits = (bits ^ bits >> 27) * 0x94D049BB133111EBU;
-  return bits ^ bits >> 31;
-}
-
 uint64_t EvictionPool::score_of(const Entry& entry, const EvictionSettings& settings) {
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
   if (settings.policy == EvictionPolicy::kVolatileTtl) {
@@ -58,7 +51,7 @@ EvictionPool::Choice EvictionPool::choose(const EvictionSettings& settings,
     const bool is_full = scored_by_ == settings.policy && candidates_.size() >= kCandidatesMax;
     if (is_full) score_floor = candidates_.front().score;
   }
-  Sample sampled{.chance = Chance(seed), .score_floor = score_floor};
+  Sample sampled{.chance = SplitMix64(seed), .score_floor = score_floor};
   if (is_random(settings.policy)) {
     sampled.score_floor.reset();
     for (size_t i = 0; i < databases.size() && sampled.found.empty(); ++i) {
@@ -120,7 +113,7 @@ void EvictionPool::sample_stripe(unsigned stripe, unsigned database,
       // would give a biased sample.
       for (; !seen.empty() && count > 0; seen.pop_back(), --count) {
         std::swap(seen[out.chance.draw() % seen.size()], seen.back());
-        prefetch(reinterpret_cast<const std::byte*>(seen.back()));
+        prefetch(seen.back());
         chosen.push_back(seen.back());
       }
       seen.clear();

@@ -23,6 +23,7 @@
 #include "core/keyspace/eviction_policy.h"
 #include "core/keyspace/key_use.h"
 #include "core/keyspace/keyspace.h"
+#include "core/split_mix.h"
 
 namespace core::keyspace {
 
@@ -59,19 +60,9 @@ class EvictionPool {
                            const EvictionSettings& settings);
 
  private:
-  // The generator SplitMix64 (Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom Number
-  // Generators").
-  class Chance {
-   public:
-    explicit Chance(uint64_t seed) : state_(seed) {}
-    uint64_t draw();
-
-   private:
-    uint64_t state_;
-  };
   // The entries sampled for one choice.
   struct Sample {
-    Chance chance;
+    SplitMix64 chance;
     // Entries with this score or less are ignored, because enough entries with a higher score are
     // known.
     std::optional<uint64_t> score_floor{};

@@ -4,21 +4,15 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/split_mix.h"
+
 namespace core::keyspace {
 namespace {
 
-// Returns random bits from a thread-local generator. The quality of the numbers matters less than
-// their cost.
+// Returns random bits from a thread-local generator.
 uint32_t random_bits() {
-  // The generator SplitMix64 (Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom Number
-  // Generators").
-  constexpr uint64_t kStep = 0x9E3779B97F4A7C15U;
-  thread_local uint64_t state = reinterpret_cast<uintptr_t>(&state);
-  state += kStep;
-  uint64_t bits = state;
-  bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9U;
-  bits = (bits ^ bits >> 27) * 0x94D049BB133111EBU;
-  return static_cast<uint32_t>(bits >> 32);
+  thread_local SplitMix64 random(reinterpret_cast<uintptr_t>(&random));
+  return static_cast<uint32_t>(random.draw() >> 32);
 }
 
 }  // namespace
