@@ -86,9 +86,7 @@ double LaneLayout::layer_error_rate(const FilterParameters& parameters, uint32_t
 }
 
 bool LaneLayout::is_valid(const Geometry& geometry) {
-  const unsigned lines = geometry.lines_per_lookup;
-  return geometry.bit_count % kLineBits == 0 && lines >= 1 && lines <= kMaxLinesPerLookup &&
-         geometry.hash_count % lines == 0 && geometry.hash_count / lines <= kMaxLanesPerItem;
+  return geometry.bit_count % kLineBits == 0 && has_valid_lines(geometry, kMaxLanesPerItem);
 }
 
 double LaneLayout::predicted_error(const Geometry& geometry, uint64_t item_count) {

@@ -33,6 +33,14 @@ inline bool is_fetched(const Geometry& geometry) {
   return geometry.size_bytes() >= kCachedBytes;
 }
 
+// Returns whether the hash_count bits of an item spread evenly over its lines, with at most
+// `max_bits_per_line` bits in each.
+inline bool has_valid_lines(const Geometry& geometry, unsigned max_bits_per_line) {
+  const unsigned lines = geometry.lines_per_lookup;
+  return lines >= 1 && lines <= kMaxLinesPerLookup && geometry.hash_count % lines == 0 &&
+         geometry.hash_count / lines <= max_bits_per_line;
+}
+
 // The properties of an array that a kernel for a single item needs. They are passed in two
 // registers.
 struct LineShape {

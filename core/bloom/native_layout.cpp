@@ -60,9 +60,7 @@ double NativeLayout::layer_error_rate(const FilterParameters& parameters, uint32
 }
 
 bool NativeLayout::is_valid(const Geometry& geometry) {
-  const unsigned lines = geometry.lines_per_lookup;
-  return geometry.bit_count % kLineBits == 0 && lines >= 1 && lines <= kMaxLinesPerLookup &&
-         geometry.hash_count % lines == 0 && geometry.hash_count / lines <= kMaxBitsPerLine;
+  return geometry.bit_count % kLineBits == 0 && has_valid_lines(geometry, kMaxBitsPerLine);
 }
 
 double NativeLayout::predicted_error(const Geometry& geometry, uint64_t item_count) {

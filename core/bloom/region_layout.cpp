@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "core/bloom/line_kernels.h"
 #include "core/fast_range.h"
 
 namespace core::bloom {
@@ -291,12 +292,10 @@ std::optional<Geometry> RegionLayout::size(uint64_t capacity, double error_rate,
 }
 
 bool RegionLayout::is_valid(const Geometry& geometry) {
-  const unsigned lines = geometry.lines_per_lookup;
   const bool has_lines =
       geometry.bit_count > kLineBits && geometry.bit_count % kLineBits == kCountBits;
   return has_lines && geometry.cell_bits >= 1 && geometry.cell_bits <= kMaxRegionBits &&
-         lines >= 1 && lines <= kMaxLinesPerLookup && geometry.hash_count % lines == 0 &&
-         geometry.hash_count / lines <= kMaxBitsPerLine;
+         has_valid_lines(geometry, kMaxBitsPerLine);
 }
 
 double RegionLayout::predicted_error(const Geometry& geometry, uint64_t item_count) {
