@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "core/printable.h"
@@ -10,6 +11,7 @@
 #include "persistence/aof/aof_reader.h"
 #include "persistence/aof/aof_times.h"
 #include "persistence/rdb/rdb_reader.h"
+#include "persistence/rdb/seen_keys.h"
 
 namespace persistence {
 namespace {
@@ -28,18 +30,21 @@ core::Result<bool> is_manifest(FileSystem& files, const std::string& path) {
   return rest.starts_with("file ");
 }
 
-class Discarding final : public RdbVisitor {
+class KeyChecker final : public RdbVisitor {
  public:
-  core::Result<> entry(uint64_t /*database*/, core::keyspace::EntryPtr /*entry*/) override {
-    return {};
+  core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) override {
+    return seen_.insert(database, entry->key());
   }
+
+ private:
+  SeenKeys seen_;
 };
 
 // Reads the whole snapshot at the beginning of the file, and returns the snapshot's size.
 core::Result<uint64_t> check_snapshot(FileSystem& files, const std::string& path) {
   auto file = files.open_input(path);
   if (!file) return file.error();
-  Discarding visitor;
+  KeyChecker visitor;
   const core::UnlimitedMemory bounded_by_the_file;
   RdbReadOptions options;
   options.foreign_types = ForeignTypes::kSkip;

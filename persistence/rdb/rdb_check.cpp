@@ -3,24 +3,17 @@
 
 #include <fmt/format.h>
 
-#include <boost/unordered/unordered_flat_set.hpp>
-
-#include "core/bloom/hash.h"
 #include "core/bloom/parameters.h"
 #include "core/bloom/scalable_filter.h"
 #include "core/printable.h"
 #include "persistence/bytes/stream_reader.h"
+#include "persistence/rdb/seen_keys.h"
 
 namespace persistence {
 namespace {
 
-using core::bloom::ItemHash;
 using core::keyspace::Entry;
 using core::keyspace::EntryPtr;
-
-struct HashOfHash {
-  size_t operator()(const ItemHash& hash) const { return hash.first; }
-};
 
 std::string type_of(const Entry& entry) {
   if (entry.is_string()) return "string";
@@ -36,12 +29,7 @@ class Counter final : public RdbVisitor {
     return {};
   }
   core::Result<> entry(uint64_t database, EntryPtr entry) override {
-    // Detects duplicate keys by a 128-bit hash of each name, because hashes need less memory than
-    // names.
-    const std::string place = fmt::format("{} {}", database, entry->key());
-    if (!seen_.insert(core::bloom::hash_native(place)).second) {
-      return core::Error{fmt::format("a key of database {} occurs twice", database)};
-    }
+    if (auto inserted = seen_.insert(database, entry->key()); !inserted) return inserted;
     ++summary_.keys[database][type_of(*entry)];
     if (entry->has_expiry()) ++summary_.keys_with_expiry;
     return {};
@@ -52,7 +40,7 @@ class Counter final : public RdbVisitor {
 
  private:
   RdbSummary& summary_;
-  boost::unordered_flat_set<ItemHash, HashOfHash> seen_;
+  SeenKeys seen_;
 };
 
 // Anyone can write AUX fields, so line breaks and terminal codes are escaped.

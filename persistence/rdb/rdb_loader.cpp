@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "persistence/rdb/seen_keys.h"
+
 namespace persistence {
 
 core::Result<> KeyspaceLoader::aux(std::string_view name, std::string_view value) {
@@ -41,8 +43,7 @@ core::Result<> KeyspaceLoader::entry(uint64_t database, core::keyspace::EntryPtr
   const core::keyspace::KeyRef key = keyspace_.ref(entry->key());
   const auto lock = keyspace_.lock_exclusive(key);
   if (keyspace_.put(index, key, std::move(entry)) != nullptr) {
-    return core::Error{fmt::format("a key of database {} occurs twice", database),
-                       core::ErrorCode::kDamaged};
+    return duplicate_key(database);
   }
   ++loaded_keys_;
   return {};

@@ -3,23 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <boost/unordered/unordered_flat_set.hpp>
-
-#include "core/bloom/hash.h"
 #include "core/memory/memory_budget.h"
 #include "core/number.h"
 #include "persistence/files/file_system.h"
 #include "persistence/rdb/rdb_format.h"
 #include "persistence/rdb/rdb_reader.h"
+#include "persistence/rdb/seen_keys.h"
 
 namespace server {
 namespace {
-
-using core::bloom::ItemHash;
-
-struct HashOfHash {
-  size_t operator()(const ItemHash& hash) const { return hash.first; }
-};
 
 class Checker final : public persistence::RdbVisitor {
  public:
@@ -39,12 +31,7 @@ class Checker final : public persistence::RdbVisitor {
     if (database >= database_count_) {
       return core::Error{fmt::format("there is no database {} here, see `databases`", database)};
     }
-    if (!remembers_keys_) return {};
-    const std::string place = fmt::format("{} {}", database, entry->key());
-    if (!seen_.insert(core::bloom::hash_native(place)).second) {
-      return core::Error{fmt::format("a key of database {} occurs twice", database)};
-    }
-    return {};
+    return remembers_keys_ ? seen_.insert(database, entry->key()) : core::Result<>{};
   }
 
   SnapshotFacts facts() const {
@@ -63,7 +50,7 @@ class Checker final : public persistence::RdbVisitor {
   SnapshotFacts facts_;
   bool is_ours_ = false;
   bool is_foreign_ = false;
-  boost::unordered_flat_set<ItemHash, HashOfHash> seen_;
+  persistence::SeenKeys seen_;
 };
 
 // The memory budget applies to each value alone, because a checked value is freed before the next

@@ -6,6 +6,7 @@
 
 #include "persistence/aof/aof_manifest.h"
 #include "tests/support/aof_files.h"
+#include "tests/support/snapshots.h"
 #include "tests/support/vectors.h"
 #include "tests/support/virtual_disk.h"
 
@@ -159,6 +160,16 @@ TEST_F(AofCheckTest, AllFilesAreChecked) {
   EXPECT_THAT(report.text, HasSubstr("d/a.1.base.rdb: offset 80"));
   EXPECT_THAT(report.text, HasSubstr("can't open 'd/a.1.incr.aof'"));
   EXPECT_THAT(report.text, HasSubstr("d/a.2.incr.aof: written by bloomery"));
+}
+
+TEST_F(AofCheckTest, DuplicateKeyInTheBaseIsAFault) {
+  snapshots::Container twice;
+  twice.string_key("k", "v");
+  twice.string_key("k", "v");
+  disk_.put("d/a.1.base.rdb", twice.sealed());
+  const auto report = check("d/a.manifest");
+  EXPECT_FALSE(report.is_sound);
+  EXPECT_THAT(report.text, HasSubstr("a key of database 0 occurs twice"));
 }
 
 TEST_F(AofCheckTest, SingleFileIsChecked) {
