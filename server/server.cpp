@@ -395,7 +395,7 @@ void Server::recover() {
   };
   if (auto recovered = parts.durability.recover(make_replayer); !recovered) {
     if (!parts.run.stopping) {
-      log_error("Can't load the data, the server ends and changes nothing: {}",
+      log_error("Can't load the data, the server ends and changes no data: {}",
                 recovered.error().message);
       parts.run.exit_code = EXIT_FAILURE;
     }

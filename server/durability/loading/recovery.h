@@ -7,8 +7,9 @@
 //   no log yet, or off:  the snapshot file
 //
 // Invariants: a damaged file ends the recovery with an error that gives the file's name and the
-// offset, and nothing on disk is changed. After success the keyspace contains all data of the
-// files.
+// offset, and no data on disk are changed. The single file of a log from before Redis 7 may already
+// be in the log's directory, where the next start finds it. After success the keyspace contains all
+// data of the files.
 // Thread safety: only one call may run at a time, and no client's command may run meanwhile. During
 // the call other threads may read the load's counters.
 // Source: docs/formats.md, "Snapshots" and "Append log".
