@@ -188,7 +188,10 @@ core::Result<> AppendLog::takes_more() const {
   }
   if (!is_open()) return {};
   if (sync_is_overdue()) return core::Error{"a sync of the append log does not end"};
-  if (journal_.end_offset() - writer().written_offset() > kBytesBehindMax) {
+  // The written offset is read first. Both offsets grow, so the other order could give an end
+  // before the written offset.
+  const uint64_t written_offset = writer().written_offset();
+  if (journal_.end_offset() - written_offset > kBytesBehindMax) {
     return core::Error{"the append log is too far behind"};
   }
   return {};
