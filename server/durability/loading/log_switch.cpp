@@ -96,6 +96,7 @@ bool LogSwitch::may_begin() {
 
 // Returns nullopt if the switch must be retried.
 std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
+  if (parts_.state.availability.has(Availability::kLoading)) return std::nullopt;
   const core::Result<> done;
   if (wants_log_ == log_.is_open()) {
     // The log's files are stale if all data were replaced and then the log could not be opened

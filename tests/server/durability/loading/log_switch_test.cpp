@@ -96,6 +96,21 @@ TEST(LogSwitchTest, LogStaysOpenWhileShutdownHoldsTheSlot) {
   EXPECT_FALSE(process.durability.log_is_on());
 }
 
+TEST(LogSwitchTest, LogIsNotSwitchedWhileDataAreLoaded) {
+  VirtualDisk disk;
+  Process process(disk, "yes", SaveChild::start_here);
+  LogSwitch& log_switch = process.durability.log_switch;
+  for (const bool is_on : {false, true}) {
+    process.durability.availability.begin(Availability::kLoading);
+    log_switch.want(is_on);
+    log_switch.follow();
+    EXPECT_EQ(process.durability.log_is_on(), !is_on);
+    process.durability.availability.end(Availability::kLoading);
+    log_switch.follow();
+    EXPECT_EQ(process.durability.log_is_on(), is_on);
+  }
+}
+
 // The paths of all files are relative to `dir`. So `dir` may be changed only while the append log
 // is off and no files are loaded or saved.
 TEST(LogSwitchTest, TheDirectoryChangesWhenNothingIsUsedThere) {
