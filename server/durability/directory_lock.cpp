@@ -3,11 +3,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <string>
 #include <system_error>
 
 #include "persistence/files/lock_file.h"
@@ -22,39 +22,40 @@ std::string shown(const std::string& directory) {
   return std::filesystem::canonical(directory, ignored);
 }
 
-bool try_lock(int descriptor) {
-  return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
-}
-
 // The function polls, because flock() has no timeout.
-bool try_lock_for(std::chrono::milliseconds patience, int descriptor) {
+core::Result<bool> try_lock_for(std::chrono::milliseconds patience, int descriptor,
+                                const std::string& path) {
   constexpr useconds_t kPauseUs = 5000;
   const auto end = std::chrono::steady_clock::now() + patience;
-  while (!try_lock(descriptor)) {
-    if (std::chrono::steady_clock::now() >= end) return false;
+  for (;;) {
+    auto locked = persistence::try_lock(descriptor, path);
+    if (!locked || *locked || std::chrono::steady_clock::now() >= end) return locked;
     ::usleep(kPauseUs);
   }
-  return true;
+}
+
+core::Error cannot_lock(const std::string& directory, const core::Error& reason) {
+  return {fmt::format("Can't lock the data directory '{}': {}", shown(directory),
+                      core::without_code(reason.message))};
 }
 
 core::Result<core::Descriptor> lock_in(const std::string& directory,
                                        std::chrono::milliseconds patience) {
-  auto file = persistence::open_file(fmt::format("{}/{}", directory, persistence::kLockFileName),
-                                     O_RDWR | O_CREAT | O_NOFOLLOW);
-  if (!file) {
-    return core::Error{fmt::format("Can't lock the data directory '{}': {}", shown(directory),
-                                   core::without_code(file.error().message))};
-  }
-  if (try_lock(file->get())) return file;
-  if (patience.count() > 0) {
+  const std::string path = fmt::format("{}/{}", directory, persistence::kLockFileName);
+  auto file = persistence::open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
+  if (!file) return cannot_lock(directory, file.error());
+  auto locked = persistence::try_lock(file->get(), path);
+  if (locked && !*locked && patience.count() > 0) {
     log_notice(
         "The data directory '{}' is in use: waiting up to {} ms, in case a killed server's child "
         "still holds it",
         shown(directory), patience.count());
-    if (try_lock_for(patience, file->get())) return file;
+    locked = try_lock_for(patience, file->get(), path);
   }
+  if (!locked) return cannot_lock(directory, locked.error());
+  if (*locked) return file;
   return core::Error{fmt::format(
-      "Another server uses the data directory '{}': give each its own by the option dir",
+      "Another process uses the data directory '{}': give each server its own by the option dir",
       shown(directory))};
 }
 

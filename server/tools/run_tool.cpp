@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -51,7 +50,7 @@ std::set<std::filesystem::path> data_directories(const std::string& path) {
 }
 
 // Locks the data directories of a log until the returned descriptors are closed. Skips directories
-// without a lock file, because no server has used them. Errors: a server uses a directory.
+// without a lock file, because no server has used them. Errors: another process uses a directory.
 core::Result<std::vector<core::Descriptor>> lock_log(const std::string& path) {
   std::vector<core::Descriptor> locks;
   for (const std::filesystem::path& directory : data_directories(path)) {
@@ -60,9 +59,11 @@ core::Result<std::vector<core::Descriptor>> lock_log(const std::string& path) {
     if (!std::filesystem::exists(lock, error) && !error) continue;
     auto file = persistence::open_file(lock.string(), O_RDWR | O_NOFOLLOW);
     if (!file) return file.error();
-    if (::flock(file->get(), LOCK_EX | LOCK_NB) != 0) {
+    const auto locked = persistence::try_lock(file->get(), lock.string());
+    if (!locked) return locked.error();
+    if (!*locked) {
       return core::Error{
-          fmt::format("A server uses the directory '{}': end it first, then run this again",
+          fmt::format("Another process uses the directory '{}': end it first, then run this again",
                       persistence::printable_path(directory.string()))};
     }
     locks.push_back(std::move(*file));

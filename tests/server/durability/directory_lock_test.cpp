@@ -54,7 +54,7 @@ class DirectoryLockTest : public ::testing::Test {
 TEST_F(DirectoryLockTest, KeepsASecondServerOut) {
   DirectoryLock lock;
   ASSERT_TRUE(lock.take(kAtOnce));
-  EXPECT_THAT(error_in("first"), HasSubstr("Another server uses the data directory"));
+  EXPECT_THAT(error_in("first"), HasSubstr("Another process uses the data directory"));
   EXPECT_THAT(error_in("first"), HasSubstr((root_ / "first").string()));
   EXPECT_EQ(error_in("second"), "");
 }

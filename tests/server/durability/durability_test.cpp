@@ -90,7 +90,7 @@ TEST_F(PreparedDurabilityTest, KeepsOthersOutAndLetsClientsWait) {
   EXPECT_TRUE(process_.durability.availability.has(Availability::kLoading));
   virtual_disk::VirtualDisk disk;
   Process second(disk, "no", durable_process::start_failing_child);
-  EXPECT_THAT(second.durability.prepare().error().message, HasSubstr("Another server uses"));
+  EXPECT_THAT(second.durability.prepare().error().message, HasSubstr("Another process uses"));
   EXPECT_FALSE(second.durability.availability.has(Availability::kLoading));
 }
 

@@ -74,7 +74,7 @@ class CheckAofTest(ServerTest):
         for repair in (["--fix"], ["--truncate-to-timestamp", "1"]):
             status, text = self.check(log / "appendonly.aof.manifest", *repair)
             self.assertEqual(status, 1, text)
-            self.assertRegex(text, "server uses .*end it")
+            self.assertRegex(text, "process uses .*end it")
         self.assertEqual({path: path.read_bytes() for path in log.iterdir()}, before)
         server.stop()
         self.assertEqual(self.check(log / "appendonly.aof.manifest", "--fix")[0], 0)

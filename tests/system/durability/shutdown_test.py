@@ -34,7 +34,7 @@ from harness.write_load import Load
 CYCLES = count("SHUTDOWN_CYCLES")
 NO_MOUNTS = disks.why_no_mounts()
 LOGS = ("yes", "no")
-TAKEN = "Another server uses"
+TAKEN = "Another process uses"
 
 
 def descriptors(pid):
