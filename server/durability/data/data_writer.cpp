@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/data/data_writer.h"
 
+#include "core/bloom/arrays/array_memory.h"
 #include "core/clock.h"
 #include "core/keyspace/eviction_pool.h"
 #include "core/keyspace/keyspace.h"
 #include "persistence/aof/aof_base_writer.h"
 #include "persistence/files/file_system.h"
 #include "server/base/config/config.h"
+#include "server/base/process/allocator.h"
 #include "server/base/process/compatibility.h"
 #include "server/dispatch/use_rules.h"
 #include "server/durability/data/file_names.h"
@@ -41,6 +43,7 @@ persistence::RdbWriteOptions DataWriter::options(bool is_aof_base) const {
   options.has_sum = parts_.config.flag(OptionId::kRdbChecksum);
   options.server_version = kCompatibleRedisVersion;
   options.created_at_s = parts_.clock.wall_ms() / 1000;
+  options.used_memory_bytes = heap_bytes() + core::bloom::mapped_bytes();
   options.is_aof_base = is_aof_base;
   using core::keyspace::EvictionPolicy;
   const EvictionPolicy policy{

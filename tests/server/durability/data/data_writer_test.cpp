@@ -46,6 +46,13 @@ TEST_F(DataWriterTest, TheOptionSaysHowABaseIsWritten) {
   EXPECT_TRUE(disk_.content("base")->starts_with("REDIS"));
 }
 
+TEST_F(DataWriterTest, UsedMemoryIsWritten) {
+  const uint64_t before = writer_.options(false).used_memory_bytes;
+  EXPECT_GT(before, 0U);
+  run({"BF.RESERVE", "big", "0.01", "10000000"});
+  EXPECT_GT(writer_.options(false).used_memory_bytes, before + 10'000'000);
+}
+
 TEST_F(DataWriterTest, KeysAreSavedSlowlyWhereDebugIsAllowed) {
   config_.replace(OptionId::kEnableDebugCommand, "yes");
   run({"SET", "a", "1"});
