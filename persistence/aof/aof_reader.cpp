@@ -91,7 +91,6 @@ class Scanner {
     ++open_.annotation_count;
     if (annotation.kind == Kind::kVersion && lexer.offset() == 0) scan_.has_effect_semantics = true;
     if (annotation.kind == Kind::kPosition) open_.position = std::move(annotation.position);
-    if (annotation.kind == Kind::kTimestamp) open_.last_timestamp_s = annotation.value;
     if (annotation.kind == Kind::kChecksum) {
       ++open_.checksum_count;
       verified_bytes_ = lexer.end_offset();
@@ -109,7 +108,6 @@ class Scanner {
     scan_.transaction_count = open_.transaction_count;
     scan_.annotation_count = open_.annotation_count;
     scan_.checksum_count = open_.checksum_count;
-    scan_.last_timestamp_s = open_.last_timestamp_s;
     scan_.position = open_.position;
   }
 
@@ -181,13 +179,10 @@ core::Error changed(const std::string& path, uint64_t offset) {
   return place(path, offset, "the file changed while it was read");
 }
 
-core::Result<> hand_out(const AofLexer& lexer, bool& in_transaction, const std::string& path,
+core::Result<> hand_out(const AofLexer& lexer, const std::string& path,
                         const AofCommandHandler& handler) {
-  if (is_aof_multi(lexer.arguments()) || is_aof_exec(lexer.arguments())) {
-    in_transaction = is_aof_multi(lexer.arguments());
-    return {};
-  }
-  auto handled = handler({lexer.arguments(), lexer.offset(), in_transaction});
+  if (is_aof_multi(lexer.arguments()) || is_aof_exec(lexer.arguments())) return {};
+  auto handled = handler({lexer.arguments(), lexer.offset()});
   if (!handled) return place(path, lexer.offset(), handled.error().message);
   return {};
 }
@@ -217,14 +212,14 @@ core::Result<> replay_aof(FileSystem& files, const std::string& path, const AofS
   auto skipped =
       lexer.skip(scan.preamble_bytes, [&](std::string_view bytes) { checksum.update(bytes); });
   if (!skipped) return skipped.error();
-  for (bool in_transaction = false;;) {
+  for (;;) {
     auto item = lexer.next();
     if (!item) return item.error();
     if (*item == Item::kEnd) break;
     if (*item != Item::kCommand && *item != Item::kAnnotation) return changed(path, lexer.offset());
     checksum.update(lexer.bytes());
     if (*item == Item::kAnnotation) continue;
-    if (auto handed = hand_out(lexer, in_transaction, path, handler); !handed) return handed;
+    if (auto handed = hand_out(lexer, path, handler); !handed) return handed;
   }
   if (checksum != scan.checksum) return changed(path, checksum.size_bytes());
   return {};

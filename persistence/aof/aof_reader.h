@@ -77,7 +77,6 @@ struct AofScan {
   uint64_t transaction_count = 0;
   uint64_t annotation_count = 0;
   uint64_t checksum_count = 0;
-  std::optional<uint64_t> last_timestamp_s;
   // The position in a replication stream after the valid prefix; nullopt if a command follows the
   // last position line.
   std::optional<RdbReplicationInfo> position;
@@ -96,8 +95,6 @@ struct AofCommand {
   // The arguments of a command, at least one. The views are valid until the handler returns.
   std::span<const std::string_view> arguments;
   uint64_t offset = 0;
-  // True between MULTI and EXEC, which are not passed to the handler.
-  bool in_transaction = false;
 };
 
 using AofCommandHandler = std::function<core::Result<>(const AofCommand&)>;
@@ -110,9 +107,10 @@ core::Result<bool> begins_with_snapshot(FileSystem& files, const std::string& pa
 core::Result<AofScan> scan_aof(FileSystem& files, const std::string& path,
                                uint64_t preamble_bytes = 0);
 
-// Passes the commands to the handler. Errors: failures to read the file; those of the handler, with
-// the offset; a file that changed after the scan. Such a change is detected at the end at the
-// latest. After an error the applied commands must be discarded. REQUIRES: `scan` is not damaged.
+// Passes the commands to the handler, except MULTI and EXEC. Errors: failures to read the file;
+// those of the handler, with the offset; a file that changed after the scan. Such a change is
+// detected at the end at the latest. After an error the applied commands must be discarded.
+// REQUIRES: `scan` is not damaged.
 core::Result<> replay_aof(FileSystem& files, const std::string& path, const AofScan& scan,
                           const AofCommandHandler& handler);
 

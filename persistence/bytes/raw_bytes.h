@@ -34,7 +34,6 @@ class RawBytes {
 
   size_t size() const { return size_; }
   size_t capacity() const { return capacity_; }
-  bool empty() const { return size_ == 0; }
   std::string_view view() const { return {memory_.get(), size_}; }
 
   // Appends the bytes, which must not be part of this object.

@@ -53,9 +53,7 @@ class RdbReader {
     if (reader_.ok()) footer();
     if (!reader_.ok()) return reader_.error();
     result_.total.bytes = reader_.offset();
-    if (options_.may_be_followed) {
-      result_.read_ahead = reader_.read_ahead();
-    } else if (!reader_.at_end()) {
+    if (!options_.may_be_followed && !reader_.at_end()) {
       reader_.fail("bytes follow the end of the snapshot");
       return reader_.error();
     }
@@ -280,7 +278,6 @@ class RdbReader {
           core::ErrorCode::kUnsupported);
       return false;
     }
-    ++result_.foreign_keys;
     visitor_.foreign(attributes_.database, type);
     return true;
   }
@@ -298,12 +295,12 @@ class RdbReader {
   void footer() {
     if (result_.version < rdb::kFirstVersionWithSum && !result_.is_valkey) return;
     const uint64_t computed = reader_.sum();
-    result_.sum = reader_.u64();
-    result_.has_sum = result_.sum != 0;
+    const uint64_t stored = reader_.u64();
+    result_.has_sum = stored != 0;
     if (!reader_.ok() || !result_.has_sum || !options_.checks_sum) return;
-    if (computed != result_.sum) {
+    if (computed != stored) {
       reader_.fail(
-          fmt::format("the check sum is {:016x}, the bytes give {:016x}", result_.sum, computed));
+          fmt::format("the check sum is {:016x}, the bytes give {:016x}", stored, computed));
     }
   }
 

@@ -69,14 +69,10 @@ struct RdbReadOptions {
 struct RdbReadResult {
   bool is_valkey = false;
   unsigned version = 0;
-  bool has_sum = false;  // true if the file has a checksum
-  uint64_t sum = 0;
+  bool has_sum = false;  // True if the file has a checksum.
   // The number of bytes of the snapshot, including its footer, and the number of entries that the
   // visitor received.
   RdbProgress total;
-  uint64_t foreign_keys = 0;
-  // The bytes after the snapshot that were read into the buffer. Empty if may_be_followed is false.
-  std::string read_ahead;
 };
 
 // Reads the snapshot. Errors: a text such as "offset 123: string is longer than the file". The code

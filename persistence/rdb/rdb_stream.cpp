@@ -33,7 +33,6 @@ void RdbStream::header() {
   }
   aux(rdb::kAofBaseAux, options_.is_aof_base ? "1" : "0");
   if (!options_.is_for_others) aux(rdb::kBloomeryVersionAux, BLOOMERY_VERSION);
-  for (const auto& [name, value] : options_.more_aux) aux(name, value);
 }
 
 void RdbStream::database(uint64_t index) {

@@ -16,7 +16,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/result.h"
@@ -56,7 +55,6 @@ struct RdbWriteOptions {
   uint32_t use_decay_minutes = 1;  // value of the option `lfu-decay-time`
   bool has_keys = true;            // if false, only the AUX fields are written
   std::optional<RdbReplicationInfo> replication;
-  std::vector<std::pair<std::string, std::string>> more_aux;
   // True for a file that another server will load: it has a version that Redis 5 also reads, and no
   // fields of Bloomery.
   bool is_for_others = false;

@@ -358,7 +358,6 @@ TEST_F(AofWriterTest, TimestampPrecedesFirstBatchOfASecond) {
   append("c");
   EXPECT_NE(bytes(1).find("#TS:1700000000\r\n"), std::string::npos);
   EXPECT_NE(bytes(1).find("#TS:1700000001\r\n"), std::string::npos);
-  EXPECT_EQ(aof_files::read(bytes(1)).scan.last_timestamp_s, 1'700'000'001);
   EXPECT_EQ(values(1), (Values{"a", "b", "c"}));
 }
 
@@ -368,7 +367,7 @@ TEST_F(AofWriterTest, EachFileHasATimestamp) {
   append("a");
   ASSERT_TRUE(rewrite());
   append("c");
-  EXPECT_EQ(aof_files::read(bytes(2)).scan.last_timestamp_s, 1'700'000'000);
+  EXPECT_NE(bytes(2).find("#TS:1700000000\r\n"), std::string::npos);
 }
 
 TEST_F(AofWriterTest, PositionLineBelongsToTheLastCommand) {

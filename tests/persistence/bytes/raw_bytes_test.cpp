@@ -40,7 +40,7 @@ TEST(RawBytes, AgreesWithAString) {
 
 TEST(RawBytes, KeepsItsMemoryAndMovesIt) {
   RawBytes bytes;
-  EXPECT_TRUE(bytes.empty());
+  EXPECT_EQ(bytes.size(), 0U);
   EXPECT_EQ(bytes.capacity(), 0U);
   bytes.append("content");
   const char* const place = bytes.view().data();
@@ -48,7 +48,7 @@ TEST(RawBytes, KeepsItsMemoryAndMovesIt) {
   EXPECT_EQ(moved.view(), "content");
   EXPECT_EQ(moved.view().data(), place);
   moved.clear();
-  EXPECT_TRUE(moved.empty());
+  EXPECT_EQ(moved.size(), 0U);
   moved.append("again");
   EXPECT_EQ(moved.view().data(), place);
 }
