@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "persistence/aof/aof_reader.h"
 #include "persistence/files/posix_io.h"
 

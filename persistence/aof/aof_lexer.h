@@ -10,6 +10,7 @@
 // Source: docs/formats.md, "Append log".
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>

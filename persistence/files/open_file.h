@@ -18,6 +18,7 @@
 
 #include "core/descriptor.h"
 #include "core/result.h"
+#include "persistence/files/posix_io.h"
 
 namespace persistence {
 
@@ -49,6 +50,7 @@ enum class FileKinds : uint8_t {
 // can't open 'PATH': …`; for a type that is not accepted, the message names the option and the
 // accepted types.
 core::Result<core::Descriptor> open_file(const NamedFile& file, int flags,
-                                         FileKinds kinds = FileKinds::kRegular, mode_t mode = 0600);
+                                         FileKinds kinds = FileKinds::kRegular,
+                                         mode_t mode = kOwnerOnly);
 
 }  // namespace persistence

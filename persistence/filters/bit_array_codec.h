@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <string_view>
 
 #include "core/bloom/arrays/bit_array.h"

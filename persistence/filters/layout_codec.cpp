@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <span>
 
 #include "core/bloom/layouts.h"
 #include "persistence/filters/bloomery_codec.h"

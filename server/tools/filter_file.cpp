@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/tools/filter_file.h"
 
-#include <fmt/format.h>
-
 #include <future>
 #include <memory>
 #include <new>

@@ -5,7 +5,6 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 

@@ -20,7 +20,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "core/bloom/arrays/array_memory.h"
 #include "core/clock.h"
