@@ -4,7 +4,6 @@
 //
 // Before any key is looked up, the cache lines of all keys are prefetched: buckets, entries,
 // filters, and then the bits of the first item.
-#include <optional>
 #include <vector>
 
 #include "core/memory/release_storage.h"
@@ -20,7 +19,6 @@ namespace {
 
 using core::bloom::AddOutcome;
 using core::bloom::ItemHash;
-using core::bloom::ItemHasher;
 using core::bloom::ScalableFilter;
 
 // The maximum number of answers of one command. It limits the time for which the command holds the
@@ -57,39 +55,6 @@ core::Result<ManyRequest> parse_many(const Context& ctx) {
   return request;
 }
 
-// The items of the command, hashed for the current filter. They are hashed again only if the
-// current filter hashes differently from the filter before it.
-class ManyHashes {
- public:
-  ManyHashes(const Context& ctx, Arguments items) : batch_(ItemBatch::of_thread()), items_(items) {
-    if (const auto guess = guessed_layout(ctx)) hash(ItemHasher(*guess));
-  }
-  ~ManyHashes() { batch_.release_large(); }
-  ManyHashes(const ManyHashes&) = delete;
-  ManyHashes& operator=(const ManyHashes&) = delete;
-
-  ItemBatch& for_filter(const ScalableFilter& filter) {
-    const ItemHasher hasher = filter.hasher();
-    if (!hasher_ || !(*hasher_ == hasher)) hash(hasher);
-    return batch_;
-  }
-  // Returns the first item's hash if the items were hashed with this filter's hash function;
-  // otherwise null.
-  const ItemHash* at_hand(const ScalableFilter& filter) const {
-    return hasher_ && *hasher_ == filter.hasher() ? batch_.hashes().data() : nullptr;
-  }
-
- private:
-  void hash(const ItemHasher& hasher) {
-    batch_.hash(hasher, items_);
-    hasher_ = hasher;
-  }
-
-  ItemBatch& batch_;
-  Arguments items_;
-  std::optional<ItemHasher> hasher_;
-};
-
 struct ManyKey {
   KeyRef key;
   Entry* entry = nullptr;
@@ -123,7 +88,7 @@ class ManyKeys {
   }
 
   // Looks up all keys, and prefetches their filters. REQUIRES: the locks of all keys.
-  void find(Context& ctx, const ManyHashes& hashes) {
+  void find(Context& ctx, const EarlyBatch& hashes) {
     const auto& keyspace = ctx.keyspace();
     const bool is_cold = keyspace.is_worth_prefetching(ctx.database(), keys_.front().key);
     if (is_cold) {
@@ -181,7 +146,7 @@ class Answers {
   boost::container::vector<bool>& answers_;
 };
 
-void look(const Context& ctx, const ScalableFilter& filter, ManyHashes& hashes,
+void look(const Context& ctx, const ScalableFilter& filter, EarlyBatch& hashes,
           std::span<bool> found) {
   const int64_t time_ms = window_time(ctx, filter);
   const auto items = hashes.for_filter(filter).hashes();
@@ -197,7 +162,7 @@ void kexists(Context& ctx) {
   const auto request = parse_many(ctx);
   if (!request) return ctx.reply.error(request.error().message);
   const size_t item_count = request->items.size();
-  ManyHashes hashes(ctx, request->items);
+  EarlyBatch hashes(ctx, request->items);
   ManyKeys keys(ctx, request->keys);
   Answers answers(keys.all().size() * item_count);
   {
@@ -226,7 +191,7 @@ void kexists(Context& ctx) {
 
 // Adds the items to one key. Replies with an array of outcomes, or with an error if the filter
 // cannot be created. REQUIRES: the key's exclusive lock; the key holds no string.
-void add_to_key(Context& ctx, const KeyRef& key, Arguments items, ManyHashes& hashes) {
+void add_to_key(Context& ctx, const KeyRef& key, Arguments items, EarlyBatch& hashes) {
   // The key is looked up again, because the command may name a key twice.
   Entry* const entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   const bool is_new = entry == nullptr;
@@ -246,7 +211,7 @@ void add_to_key(Context& ctx, const KeyRef& key, Arguments items, ManyHashes& ha
 void kadd(Context& ctx) {
   const auto request = parse_many(ctx);
   if (!request) return ctx.reply.error(request.error().message);
-  ManyHashes hashes(ctx, request->items);
+  EarlyBatch hashes(ctx, request->items);
   ManyKeys keys(ctx, request->keys);
   const StripeLock lock = keys.lock(ctx);
   keys.find(ctx, hashes);

@@ -9,6 +9,7 @@
 // Thread safety: of_thread() gives each thread its own ItemBatch.
 #pragma once
 
+#include <array>
 #include <boost/container/vector.hpp>
 #include <optional>
 #include <span>
@@ -106,25 +107,37 @@ class EarlyHash {
   core::bloom::ItemHash hash_;
 };
 
-// EarlyBatch: the hashes of a command's items, computed before the key is locked.
+// EarlyBatch: the hashes of a command's items, computed before a key is locked. They are computed
+// again for each filter that hashes differently from the filter before it.
 class EarlyBatch {
  public:
-  EarlyBatch(const Context& ctx, Arguments items)
-      : batch_(ItemBatch::of_thread()), items_(items), guess_(guessed_layout(ctx)) {
-    if (guess_) batch_.hash(core::bloom::ItemHasher(*guess_), items_);
+  EarlyBatch(const Context& ctx, Arguments items) : batch_(ItemBatch::of_thread()), items_(items) {
+    if (const auto guess = guessed_layout(ctx)) hash(core::bloom::ItemHasher(*guess));
   }
   ~EarlyBatch() { batch_.release_large(); }
   EarlyBatch(const EarlyBatch&) = delete;
   EarlyBatch& operator=(const EarlyBatch&) = delete;
+
   ItemBatch& for_filter(const core::bloom::ScalableFilter& filter) {
-    if (guess_ != filter.layout()) batch_.hash(filter.hasher(), items_);
+    const core::bloom::ItemHasher hasher = filter.hasher();
+    if (hasher_ != hasher) hash(hasher);
     return batch_;
+  }
+  // Returns the first item's hash if the items were hashed with this filter's hash function;
+  // otherwise null.
+  const core::bloom::ItemHash* at_hand(const core::bloom::ScalableFilter& filter) const {
+    return hasher_ == filter.hasher() ? batch_.hashes().data() : nullptr;
   }
 
  private:
+  void hash(const core::bloom::ItemHasher& hasher) {
+    batch_.hash(hasher, items_);
+    hasher_ = hasher;
+  }
+
   ItemBatch& batch_;
   Arguments items_;
-  std::optional<core::bloom::LayoutId> guess_;
+  std::optional<core::bloom::ItemHasher> hasher_;  // the hasher that made the hashes in batch_
 };
 
 // Prefetches the cache lines of the filter's bits for the item in argument 2 of each request. If
