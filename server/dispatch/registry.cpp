@@ -44,6 +44,13 @@ std::string check_keys(const Command& row) {
   return "";
 }
 
+// Returns whether one of the arguments is a key. `name:string` is none, as in CLUSTER KEYSLOT.
+bool has_key(const std::vector<Syntax>& arguments) {
+  return std::ranges::any_of(arguments, [](const Syntax& argument) {
+    return argument.kind == Syntax::Kind::kKey || has_key(argument.parts);
+  });
+}
+
 }  // namespace
 
 std::string check_row(const Command& row) {
@@ -60,6 +67,9 @@ std::string check_row(const Command& row) {
   if (row.handler != nullptr) {
     const auto syntax = parse_syntax(row.syntax);
     if (!syntax) return "syntax: " + syntax.error().message;
+    const bool is_locked_by_exec =
+        row.keys[0].first != 0 || (row.flags & (kWholeKeyspace | kNoMulti)) != 0;
+    if (!is_locked_by_exec && has_key(*syntax)) return row_fault::kKeysNotLocked;
   }
   return check_keys(row);
 }

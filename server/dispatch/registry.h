@@ -43,6 +43,8 @@ inline constexpr const char* kKeysBeforeCount = "counted keys stand behind their
 inline constexpr const char* kKeysEndEarly = "key range ends before it starts";
 inline constexpr const char* kKeysWithoutUse = "key range does not say how the keys are used";
 inline constexpr const char* kChangesWithoutWrite = "changes keys but is not marked kWrite";
+inline constexpr const char* kKeysNotLocked =
+    "syntax has a key that EXEC does not lock: add a key range, kWholeKeyspace or kNoMulti";
 }  // namespace row_fault
 
 // Error text for an invalid rename-command. The new name is appended to the text.

@@ -322,6 +322,7 @@ constexpr Command kDebugSubcommands[] = {
      .handler = if_allowed<debug_log>},
     {.name = "object",
      .arity = 3,
+     .flags = kDebugFlags | kWholeKeyspace,
      .summary = "Returns how the value of a key is stored",
      .complexity = "O(N) where N is the size of a string",
      .syntax = "key",

@@ -205,10 +205,27 @@ TEST(CheckRowTest, KeysMustLieInsideTheArguments) {
             row_fault::kChangesWithoutWrite);
 }
 
+// Inside EXEC a handler takes no lock, so EXEC must find the keys in the row.
+TEST(CheckRowTest, ExecMustLockTheKeysOfTheSyntax) {
+  const auto fault_with = [](uint32_t flags, std::string_view syntax) {
+    Command row = sound_row();
+    row.keys = {};
+    row.flags = flags;
+    row.syntax = syntax;
+    return check_row(row);
+  };
+  EXPECT_EQ(fault_with(0, "key"), row_fault::kKeysNotLocked);
+  EXPECT_EQ(fault_with(0, "[KEYS (numkeys key ...)]"), row_fault::kKeysNotLocked);
+  EXPECT_EQ(fault_with(kWholeKeyspace, "key"), "");
+  EXPECT_EQ(fault_with(kNoMulti, "key"), "");
+  EXPECT_EQ(fault_with(0, "key:string"), "");
+}
+
 TEST(CheckRowTest, ContainersTakeAnyNumberOfArguments) {
   static const Command kInner[] = {sound_row()};
   Command row = sound_row();
   row.keys = {};
+  row.syntax = "";
   row.subcommands = kInner;
   EXPECT_EQ(check_row(row), row_fault::kContainerArity);
   row.arity = -1;
