@@ -27,6 +27,10 @@ bool is_stale(const Environment& environment) {
 
 }  // namespace
 
+const cluster::View& view_of(const Context& ctx) {
+  return ctx.environment.cluster.view_of(ctx.client.view_index);
+}
+
 bool KeyRouting::is_served() const {
   return route == Route::kServe || is_held();
 }

@@ -19,6 +19,10 @@ class View;
 enum class Route : uint8_t;
 }  // namespace cluster
 
+// Returns the view of the cluster that the client's thread uses. REQUIRES: this server is a node of
+// a cluster.
+const cluster::View& view_of(const Context& ctx);
+
 struct KeyRouting {
   cluster::Route route{};
   unsigned slot = 0;

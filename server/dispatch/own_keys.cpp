@@ -2,16 +2,16 @@
 #include "server/dispatch/own_keys.h"
 
 #include "core/keyspace/slot_keys.h"
-#include "server/cluster/cluster_state.h"
 #include "server/cluster/view.h"
 #include "server/dispatch/context.h"
+#include "server/dispatch/key_routing.h"
 
 namespace server {
 
 OwnKeys::OwnKeys(const Context& ctx) : ctx_(ctx) {
   // Commands from a journal see all keys of the database.
   if (!has_one_database(ctx)) return;
-  const cluster::View& view = ctx.environment.cluster.view_of(ctx.client.view_index);
+  const cluster::View& view = view_of(ctx);
   if (!view.owns_all()) view_ = &view;
 }
 

@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "server/cluster/cluster_state.h"
 #include "server/cluster/view.h"
 #include "server/commands/families.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
+#include "server/dispatch/key_routing.h"
 #include "server/session/pubsub/pub_sub.h"
 
 namespace server {
@@ -39,8 +39,7 @@ void answer_change(Context& ctx, SubscriptionKind kind, std::optional<std::strin
 // ordinary channel would reach only this server's subscribers. So commands on ordinary channels
 // are rejected, except for subscriptions to local channels (see is_local_channel()).
 bool is_cut_off(const Context& ctx) {
-  return has_one_database(ctx) &&
-         !ctx.services.cluster.view_of(ctx.client.thread_index).is_emulated();
+  return has_one_database(ctx) && !view_of(ctx).is_emulated();
 }
 
 // Returns whether the channel is for keyspace notifications or invalidations. As in Redis, a server
@@ -104,11 +103,8 @@ void publish(Context& ctx, SubscriptionKind kind) {
   // The message goes to replicas, which may have subscribers, but not to the append log.
   std::vector<std::string_view> scratch;
   const auto words = original_words(ctx, scratch);
-  const auto to_replicas = [&] {
-    ctx.services.journal.publish_to_replicas(words, ctx.database());
-  };
-  const size_t receivers =
-      ctx.services.pubsub.publish(kind, ctx.args[1], ctx.args[2], to_replicas);
+  const auto to_replicas = [&] { ctx.services.journal.publish_to_replicas(words, ctx.database()); };
+  const size_t receivers = ctx.services.pubsub.publish(kind, ctx.args[1], ctx.args[2], to_replicas);
   ctx.reply.integer(static_cast<int64_t>(receivers));
 }
 

@@ -21,6 +21,7 @@
 #include "server/commands/replication/cluster_description.h"
 #include "server/commands/replication/clusterx_commands.h"
 #include "server/dispatch/context.h"
+#include "server/dispatch/key_routing.h"
 
 namespace server {
 namespace {

@@ -15,6 +15,7 @@
 #include "server/commands/pair_writer.h"
 #include "server/commands/replication/replica_role.h"
 #include "server/dispatch/context.h"
+#include "server/dispatch/key_routing.h"
 
 namespace server {
 namespace {
@@ -150,10 +151,6 @@ static_assert(std::size(kTopologyStates) ==
               static_cast<size_t>(cluster::TopologyFault::kInvalid) + 1);
 
 }  // namespace
-
-const View& view_of(const Context& ctx) {
-  return ctx.environment.cluster.view_of(ctx.client.view_index);
-}
 
 std::string node_line(const Context& ctx, const Node& node, WithSlots with_slots) {
   const View& view = view_of(ctx);

@@ -17,9 +17,6 @@ namespace server {
 
 class Context;
 
-// Returns the view of the cluster that the client's thread uses.
-const cluster::View& view_of(const Context& ctx);
-
 enum class WithSlots : uint8_t { kNo, kYes };
 // Returns the line of CLUSTER NODES that describes the node.
 std::string node_line(const Context& ctx, const cluster::Node& node, WithSlots with_slots);

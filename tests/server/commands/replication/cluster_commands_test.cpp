@@ -151,6 +151,17 @@ TEST_F(ClusterTest, ThereIsOneDatabase) {
   EXPECT_THAT(run({"COPY", "a", "b{a}", "DB", "1"}), is_error("ERR", "Copying"));
 }
 
+// Each thread has its own copy of the view, so a command must not read that of another thread. A
+// client of the admin port runs on the admin thread, although its thread index is 0.
+TEST_F(ClusterTest, CommandsReadTheViewOfTheirThread) {
+  client_->session->client->view_index = cluster_.admin_thread();
+  EXPECT_EQ(run({"PUBLISH", "c", "m"}), integer(0));
+  EXPECT_EQ(run({"DBSIZE"}), integer(0));
+  EXPECT_EQ(run({"CLUSTER", "MYID"}), bulk(kNodeId));
+  EXPECT_TRUE(cluster_.serves(cluster_.admin_thread(), 0));
+  EXPECT_FALSE(cluster_.serves(0, 0));
+}
+
 TEST_F(ClusterTest, TheTopologyStays) {
   EXPECT_THAT(run({"REPLICAOF", "NO", "ONE"}), is_error("ERR", "REPLICAOF"));
   EXPECT_THAT(run({"SLAVEOF", "a", "1"}), is_error("ERR", "REPLICAOF"));
