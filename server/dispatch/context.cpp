@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/dispatch/context.h"
 
+#include <cassert>
 #include <utility>
 
 #include "server/base/process/memory_monitor.h"
@@ -74,6 +75,7 @@ void journal_command(Context& ctx) {
 
 bool Context::await(std::unique_ptr<AwaitedReply> awaited) {
   if (awaited->try_answer(reply, in_exec)) return false;
+  assert(!in_exec);
   result.outcome = Outcome::kBlocked;
   result.pending.reply = std::move(awaited);
   result.pending.command_index = command->index;

@@ -165,6 +165,9 @@ void cluster_failover(Context& ctx) {
   if (view_of(ctx).leads()) {
     return ctx.reply.error(cluster::kFailoverNeedsReplica);
   }
+  if (ctx.in_exec) {
+    return ctx.reply.error("ERR CLUSTER FAILOVER waits for the cluster, which EXEC cannot do");
+  }
   fail_over(ctx, ctx.args.size() == 3);
 }
 

@@ -130,5 +130,13 @@ TEST_F(ClusterDescriptionTest, TheTopologyIsChangedElsewhere) {
   EXPECT_EQ(run({"CLUSTER", "BUMPEPOCH"}), "+STILL 7\r\n");
 }
 
+// The reply comes when the shard has a new leader, and EXEC cannot wait.
+TEST_F(ClusterDescriptionTest, FailoverIsRefusedInsideExec) {
+  be('b', {'a', 'b'});
+  run({"MULTI"});
+  EXPECT_EQ(run({"CLUSTER", "FAILOVER"}), "+QUEUED\r\n");
+  EXPECT_THAT(run({"EXEC"}).substr(4), is_error("ERR", "EXEC"));
+}
+
 }  // namespace
 }  // namespace server
