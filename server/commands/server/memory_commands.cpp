@@ -3,23 +3,15 @@
 // MEMORY: reports how much memory a key and the process use, and diagnoses problems of memory use.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "core/bloom/arrays/array_memory.h"
 #include "core/bloom/arrays/huge_pages.h"
 #include "server/base/process/allocator.h"
-#include "server/base/process/memory_monitor.h"
 #include "server/commands/families.h"
+#include "server/commands/info/memory_figures.h"
 #include "server/commands/pair_writer.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
-#include "server/durability/durability.h"
-#include "server/replication/stream/backlog.h"
-#include "server/replication/stream/replication.h"
-#include "server/session/clients.h"
 
 namespace server {
 namespace {
@@ -31,16 +23,8 @@ constexpr uint64_t kSmallBytes = uint64_t{5} << 20;
 // memory, exceeds this value.
 constexpr double kHighRatio = 1.4;
 
-double ratio_of(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 double megabytes(uint64_t bytes) {
   return static_cast<double>(bytes) / 1e6;
-}
-
-int64_t difference(uint64_t a, uint64_t b) {
-  return static_cast<int64_t>(a) - static_cast<int64_t>(b);
 }
 
 // Returns the bytes of the entry and of its value, plus the bytes of the hash table divided by the
@@ -66,70 +50,6 @@ void memory_usage(Context& ctx) {
   const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   if (entry == nullptr) return ctx.reply.null();
   ctx.reply.integer(static_cast<int64_t>(usage_bytes(ctx, key, *entry)));
-}
-
-// The values for MEMORY STATS and MEMORY DOCTOR, all read by one call of measure().
-struct MemoryFigures {
-  uint64_t used_bytes = 0;
-  uint64_t peak_bytes = 0;
-  uint64_t startup_bytes = 0;
-  MemoryMonitor::Parts parts;
-  ResidentMemory resident;
-  uint64_t resident_array_bytes = 0;
-  uint64_t backlog_bytes = 0;
-  uint64_t log_bytes = 0;
-  uint64_t table_bytes = 0;
-  uint64_t client_bytes = 0;
-  uint64_t replica_bytes = 0;
-  uint64_t key_count = 0;
-  struct DatabaseBytes {
-    unsigned index;
-    uint64_t tables = 0;
-    uint64_t expiries = 0;
-  };
-  std::vector<DatabaseBytes> databases;  // bytes of the hash tables of each database that has keys
-  AllocatorFigures allocator;
-
-  uint64_t overhead_bytes() const {
-    return startup_bytes + table_bytes + client_bytes + replica_bytes + backlog_bytes + log_bytes;
-  }
-  uint64_t dataset_bytes() const { return used_bytes - std::min(used_bytes, overhead_bytes()); }
-  uint64_t grown_bytes() const { return used_bytes - std::min(used_bytes, startup_bytes); }
-};
-
-MemoryFigures measure(const Context& ctx) {
-  const MemoryMonitor& memory = ctx.services.memory;
-  MemoryFigures figures;
-  figures.parts = memory.measure();
-  figures.used_bytes = figures.parts.used();
-  figures.peak_bytes = memory.peak_bytes();
-  figures.startup_bytes = memory.startup_bytes();
-  figures.resident = resident_memory();
-  figures.resident_array_bytes = core::bloom::resident_array_bytes();
-  const StreamMemory stream(ctx.services.replication.backlog());
-  const Clients::Memory clients = ctx.services.clients.memory();
-  figures.backlog_bytes = stream.backlog_bytes;
-  figures.log_bytes = ctx.services.durability.log_memory_bytes();
-  figures.client_bytes = clients.normal_bytes;
-  figures.replica_bytes = clients.replica_bytes + stream.replica_bytes;
-  figures.allocator = allocator_figures();
-  for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
-    figures.key_count += ctx.keyspace().db_size(i);
-  }
-  // The tables are read last, so that all stripes are locked only while the tables are read.
-  const auto lock = ctx.lock_everything();
-  figures.table_bytes = core::keyspace::table_memory_bytes(ctx.keyspace());
-  for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
-    if (ctx.keyspace().db_size(i) == 0) continue;
-    MemoryFigures::DatabaseBytes bytes{.index = i};
-    for (unsigned stripe = 0; stripe < core::keyspace::kStripeCount; ++stripe) {
-      const auto& share = ctx.keyspace().database_of_stripe(stripe, i);
-      if (share.table != nullptr) bytes.tables += share.table->memory_bytes();
-      bytes.expiries += share.expiry_index.memory_bytes();
-    }
-    figures.databases.push_back(bytes);
-  }
-  return figures;
 }
 
 // The overhead of slots is 0, because there are no data structures per slot.
@@ -172,18 +92,18 @@ void write_fragmentation(PairWriter& stats, const MemoryFigures& figures) {
   stats.redis_number("allocator-fragmentation.ratio",
                      ratio_of(allocator.active_bytes, allocator.allocated_bytes));
   stats.integer("allocator-fragmentation.bytes",
-                difference(allocator.active_bytes, allocator.allocated_bytes));
+                signed_difference(allocator.active_bytes, allocator.allocated_bytes));
   stats.redis_number("allocator-rss.ratio",
                      ratio_of(allocator.resident_bytes, allocator.active_bytes));
   stats.integer("allocator-rss.bytes",
-                difference(allocator.resident_bytes, allocator.active_bytes));
+                signed_difference(allocator.resident_bytes, allocator.active_bytes));
   stats.redis_number("rss-overhead.ratio",
                      ratio_of(figures.resident.total_bytes, allocator.resident_bytes));
   stats.integer("rss-overhead.bytes",
-                difference(figures.resident.total_bytes, allocator.resident_bytes));
+                signed_difference(figures.resident.total_bytes, allocator.resident_bytes));
   stats.redis_number("fragmentation", ratio_of(figures.resident.total_bytes, figures.used_bytes));
   stats.integer("fragmentation.bytes",
-                difference(figures.resident.total_bytes, figures.used_bytes));
+                signed_difference(figures.resident.total_bytes, figures.used_bytes));
 }
 
 // Writes the components of total.allocated and of process.resident. The values heap.allocated,
@@ -204,7 +124,7 @@ void write_parts(PairWriter& stats, const MemoryFigures& figures) {
 
 /* MEMORY STATS */
 void memory_stats(Context& ctx) {
-  const MemoryFigures figures = measure(ctx);
+  const MemoryFigures figures = measure_memory(ctx.services, ctx.locking());
   ctx.reply.map(36 + figures.databases.size());
   PairWriter stats(ctx.reply);
   write_totals(ctx.reply, stats, figures);
@@ -214,7 +134,7 @@ void memory_stats(Context& ctx) {
 
 /* MEMORY DOCTOR */
 void memory_doctor(Context& ctx) {
-  const MemoryFigures figures = measure(ctx);
+  const MemoryFigures figures = measure_memory(ctx.services, ctx.locking());
   std::string report;
   const std::string used = fmt::format("{:.1f} MB", megabytes(figures.used_bytes));
   if (figures.used_bytes < kSmallBytes) {
