@@ -30,6 +30,16 @@ struct ManyRequest {
   Arguments items;
 };
 
+struct ManyKey {
+  KeyRef key;
+  Entry* entry = nullptr;
+  bool is_nil = false;  // true if the reply for each item is null
+
+  ScalableFilter* filter() const {
+    return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
+  }
+};
+
 // Parses "numkeys key [key ...] item [item ...]".
 core::Result<ManyRequest> parse_many(const Context& ctx) {
   const auto key_count = core::parse_int64(ctx.args[1]);
@@ -49,21 +59,15 @@ core::Result<ManyRequest> parse_many(const Context& ctx) {
     return core::Error{"ERR keys times items may be at most " + std::to_string(kAnswersMax)};
   }
   // The answer for a key and an item takes one byte in memory, and at most five bytes in the reply.
-  if (!ctx.admission().memory_suffices(6 * answer_count)) {
+  // The reply has an array for each key, whose header takes at most ten bytes.
+  constexpr size_t kBytesPerAnswer = 6;
+  constexpr size_t kBytesPerKey = sizeof(ManyKey) + 10;
+  const size_t bytes = kBytesPerAnswer * answer_count + kBytesPerKey * request.keys.size();
+  if (!ctx.admission().memory_suffices(bytes)) {
     return ctx.admission().out_of_memory();
   }
   return request;
 }
-
-struct ManyKey {
-  KeyRef key;
-  Entry* entry = nullptr;
-  bool is_nil = false;  // true if the reply for each item is null
-
-  ScalableFilter* filter() const {
-    return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
-  }
-};
 
 // The keys of one command. The buffer is reused by all commands of a thread.
 class ManyKeys {

@@ -86,18 +86,25 @@ void filter_scan(Context& ctx) {
   if (!wanted.error.empty()) return ctx.reply.error(wanted.error);
   const NamePattern pattern(wanted.pattern);
   const OwnKeys own(ctx);
+  // Holds the lines of at most one stripe at a time, because COUNT is not limited.
   std::vector<FilterLine> lines;
-  const uint64_t next =
-      ctx.keyspace().scan(ctx.database(), wanted.options, [&](const Entry& entry) {
+  ReplyList listed(ctx.reply);
+  const uint64_t next = ctx.keyspace().scan(
+      ctx.database(), wanted.options,
+      [&](const Entry& entry) {
         if (!entry.is_filter() || entry.expired(ctx.now_ms)) return;
         if (own.shows(entry.key())) lines.push_back(line_of(entry));
+      },
+      // Patterns are matched without a lock, because one match may take many steps.
+      [&] {
+        for (const FilterLine& line : lines) {
+          if (pattern.fits(line.key)) write_line(listed.next(), line, ctx.now_ms);
+        }
+        lines.clear();
       });
-  // Patterns are matched without a lock, because one match may take many steps.
-  std::erase_if(lines, [&](const FilterLine& line) { return !pattern.fits(line.key); });
   ctx.reply.array(2);
   ctx.reply.bulk(fmt::format("{}", next));
-  ctx.reply.array(lines.size());
-  for (const FilterLine& line : lines) write_line(ctx.reply, line, ctx.now_ms);
+  listed.write_to(ctx.reply);
 }
 
 const Command kFilterScanRows[] = {

@@ -43,9 +43,11 @@ class ReplyList {
     buffer_.set_limit(reply.buffer().room());
   }
 
-  void add(std::string_view text) {
-    writer_.bulk(text);
+  void add(std::string_view text) { next().bulk(text); }
+  // Returns the writer of the next element. The caller must write exactly one value.
+  protocol::ReplyWriter& next() {
     ++count_;
+    return writer_;
   }
   void write_to(protocol::ReplyWriter& reply) const {
     if (buffer_.has_overflowed()) return reply.buffer().overflow();

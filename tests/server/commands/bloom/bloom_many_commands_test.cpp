@@ -8,6 +8,7 @@
 #include "protocol/error_texts.h"
 #include "protocol/reply_writer.h"
 #include "server/base/config/config.h"
+#include "server/base/process/memory_monitor.h"
 #include "server/commands/bloom/bloom_items.h"
 #include "server/commands/bloom/bloom_memory.h"
 #include "server/commands/server/introspection_commands.h"
@@ -88,6 +89,15 @@ TEST_F(BloomManyCommandsTest, CountsAreCheckedFirst) {
                 is_error("ERR", "1048576"));
   }
   EXPECT_EQ(run({"DBSIZE"}), integer(0));
+}
+
+// Each key takes more memory than its answer.
+TEST_F(BloomManyCommandsTest, MemoryOfManyKeysIsChecked) {
+  const auto command = many("BF.KEXISTS", numbered("k", 200'000), {"x"});
+  memory_.set_limit(memory_.refresh() + (8 << 20));
+  EXPECT_THAT(run(command), is_error("OOM", "maxmemory"));
+  memory_.set_limit(0);
+  EXPECT_TRUE(run(command).starts_with("*200000\r\n"));
 }
 
 TEST_F(BloomManyCommandsTest, AgreesWithLookupsOneByOneInEveryLayout) {
