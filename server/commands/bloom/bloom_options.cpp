@@ -321,7 +321,7 @@ core::Result<> check_deletable(const Settings& settings, const LayoutRow& layout
     return core::Error{"ERR DELETABLE needs the layout fingerprints or regions"};
   }
   if (settings.region_bits && !layout.takes_region_bits) {
-    return core::Error{"ERR REGIONS needs DELETABLE and no layout but regions"};
+    return core::Error{"ERR REGIONS needs DELETABLE or LAYOUT regions, and no other layout"};
   }
   if (!layout.clears_bits) return {};
   if (settings.seed && !layout.takes_seed) {

@@ -119,7 +119,7 @@ TEST_F(BloomDeletionCommandsTest, SeparatesMissingKeysFromOtherTypes) {
 
 TEST_F(BloomDeletionCommandsTest, OptionsThatMakeNoSenseAreRefused) {
   const auto regions = is_error("ERR", "[1, 255]");
-  const auto needs = is_error("ERR", "REGIONS needs DELETABLE");
+  const auto needs = is_error("ERR", "REGIONS needs DELETABLE or LAYOUT regions");
   const auto layout = is_error("ERR", "DELETABLE needs the layout");
   EXPECT_THAT(reserve("f", "0.01", "9", {"DELETABLE", "REGIONS", "0"}), regions);
   EXPECT_THAT(reserve("f", "0.01", "9", {"DELETABLE", "REGIONS", "256"}), regions);
