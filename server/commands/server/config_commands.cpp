@@ -51,7 +51,10 @@ core::Result<> follow_append_only(Context& ctx, std::span<const NamedValue> old)
   const bool is_on = ctx.services.config.flag(OptionId::kAppendOnly);
   if (was_on == is_on || ctx.in_exec) return {};
   auto followed = ctx.services.durability.log_switch.await();
-  if (!followed) (void)ctx.services.config.set(old, Origin::kLocal);
+  if (followed) return {};
+  if (const auto restored = ctx.services.config.set(old, Origin::kLocal); !restored) {
+    log_warning("CONFIG SET: cannot restore the old values: {}", restored.error().message);
+  }
   return followed;
 }
 
