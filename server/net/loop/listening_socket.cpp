@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,6 +15,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -56,6 +56,10 @@ core::Result<> remove_left_socket(const std::string& path) {
 
 core::Result<gid_t> find_group(const std::string& name) {
   const auto number = core::parse_int64(name);
+  // chown() keeps the group if it gets the largest gid_t.
+  if (number && *number >= std::numeric_limits<gid_t>::max()) {
+    return core::Error{fmt::format("unixsocketgroup '{}': the number is too large", name)};
+  }
   if (number && *number >= 0) return static_cast<gid_t>(*number);
   std::vector<char> buffer(kGroupBytesMax);
   group entry{};

@@ -217,6 +217,17 @@ TEST_F(ListeningSocketTest, UnixSocketBelongsToItsGroup) {
   EXPECT_FALSE(std::filesystem::exists(path)) << "a socket that others could reach";
 }
 
+// A number that does not fit a group's id must not name another group.
+TEST_F(ListeningSocketTest, RejectsGroupNumbersThatAreTooLarge) {
+  const std::string path = directory_ + "/socket";
+  const std::string same_in_32_bits = std::to_string((int64_t{1} << 32) + ::getegid());
+  for (const std::string& group : {same_in_32_bits, std::string("4294967295")}) {
+    EXPECT_THAT(error_of_unix(path, 0660, group),
+                HasSubstr("unixsocketgroup '" + group + "': the number is too large"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST_F(ListeningSocketTest, OnlyASocketIsReplaced) {
   const std::string path = directory_ + "/socket";
   ASSERT_EQ(error_of_unix(path), "");
