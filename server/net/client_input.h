@@ -7,9 +7,10 @@
 // received bytes are stored here. The missing bytes of a big command are read directly behind the
 // stored ones. The missing bytes of a big argument are read into separate memory (BigArgument).
 //
-// Invariants: for a client that has not logged in, at most kUnknownBytesMax are allocated. The
-// memory exceeds the size of an announced command by at most one read plus an eighth of the memory.
-// At most one argument is in separate memory. It belongs to the first stored request.
+// Invariants: for a client that has not logged in, at most kUnknownBytesMax are allocated, or
+// with TLS Stream::kExtraBytesMax more. The memory exceeds the size of an announced command by at
+// most one read plus an eighth of the memory. At most one argument is in separate memory. It
+// belongs to the first stored request.
 // Not thread-safe: a ClientInput belongs to one connection.
 #pragma once
 
@@ -45,7 +46,7 @@ class ClientInput {
   // buffer. If `place` is empty, all bytes are read into that buffer.
   struct Room {
     std::span<char> place;
-    size_t size_max;  // maximum number of bytes to read
+    size_t size_max;  // maximum number of bytes to read from the socket
   };
   // Returns the destination of the next read. The result is valid until the next call of a member.
   Room room(bool is_authenticated);

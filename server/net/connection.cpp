@@ -137,6 +137,7 @@ void Connection::receive() {
   }
   switch (status) {
     case Status::kDone:
+      client_.last_interaction_us = services_.clock.monotonic_us();
       counters_.input_bytes.add(size);
       client_.traffic.received_bytes += size;
       counters_.reads_processed.add();
@@ -227,6 +228,11 @@ Connection::State Connection::execute(std::string_view fresh) {
   auto [end, consumed, pending] =
       runner_.run(data, *thread_.batch, thread_.gate, reply_bytes_limit(), input_.big_argument());
   pending_ = std::move(pending);
+  // A command that had to wait also ends the idle time, so that `timeout` does not close its
+  // client.
+  if (fresh.empty() && consumed > 0) {
+    client_.last_interaction_us = services_.clock.monotonic_us();
+  }
   if (session_->has_new_write) record_writes(services_, *session_);
   if (end == RequestRunner::End::kOverOutputLimit) [[unlikely]]
     close_over_output_limit();

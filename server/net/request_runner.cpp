@@ -85,7 +85,6 @@ RequestRunner::Progress RequestRunner::run_all(std::string_view data, RequestBat
                                                ReplyGate& gate, BigArgument* big) {
   using Status = protocol::RequestParser::Status;
   Now now = read_clock();
-  client_.last_interaction_us = environment_.clock.monotonic_us();
   size_t consumed = 0;
   while (true) {
     const Gathered gathered = gather(data.substr(consumed), batch);

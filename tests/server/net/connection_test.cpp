@@ -162,6 +162,25 @@ TEST_F(ConnectionTest, PausedCommandsRunAfterThePause) {
   EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
 }
 
+// A connection parses a command that is held back again and again. This is no sign of the client.
+TEST_F(ConnectionTest, PausedClientBecomesIdle) {
+  run({"CLIENT", "PAUSE", "100000", "WRITE"});
+  advance_ms(1);
+  EXPECT_EQ(answer("SET a 1\r\n"), "");
+  const int64_t sent_us = clock_.monotonic_us();
+  EXPECT_EQ(remote_.client().last_interaction_us, sent_us);
+  advance_ms(5000);
+  connection_->wake();
+  serve();
+  EXPECT_EQ(remote_.client().wait, ClientWait::kPaused);
+  EXPECT_EQ(remote_.client().last_interaction_us, sent_us);
+  run({"CLIENT", "UNPAUSE"});
+  connection_->wake();
+  serve();
+  EXPECT_EQ(received(), "+OK\r\n");
+  EXPECT_EQ(remote_.client().last_interaction_us, clock_.monotonic_us());
+}
+
 TEST_F(ConnectionTest, ACommandThatWaitsIsAnsweredLate) {
   EXPECT_EQ(answer("WAIT 1 100\r\nPING\r\n"), "");
   advance_ms(101);
