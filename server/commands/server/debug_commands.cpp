@@ -210,8 +210,10 @@ void debug_populate(Context& ctx) {
     const auto lock = ctx.lock(key);
     if (ctx.find(key) != nullptr) continue;
     const std::string value = populated_value(i, size_bytes);
-    if (!ctx.insert(key).set_string(value))
+    if (!ctx.insert(key).set_string(value)) {
+      ctx.keyspace().erase(ctx.database(), key);
       return ctx.reply.error(ctx.admission().memory_refusal());
+    }
     // Unlike in Redis, replicas also receive the keys that DEBUG POPULATE creates.
     ctx.commit(key, KeyEvent::kSet, {"SET", name, value});
   }
@@ -373,7 +375,7 @@ constexpr Command kDebugSubcommands[] = {
      .handler = if_allowed<container_help>},
     {.name = "stringmatch-len",
      .arity = 4,
-     .since = "6.0.0",
+     .since = "7.2.0",
      .summary = "Returns whether a pattern matches a string",
      .complexity = "O(N) where N is the size of the string",
      .syntax = "pattern string",
