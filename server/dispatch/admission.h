@@ -43,10 +43,13 @@ inline core::Error out_of_memory() {
 inline constexpr std::string_view kStringTooLong =
     "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
 
+inline core::keyspace::EvictionPolicy eviction_policy(const Config& config) {
+  return core::keyspace::EvictionPolicy{
+      static_cast<uint8_t>(config.integer(OptionId::kMaxMemoryPolicy))};
+}
 // Returns whether the eviction policy is LFU, which counts uses of keys.
 inline bool counts_uses(const Config& config) {
-  return is_lfu(core::keyspace::EvictionPolicy{
-      static_cast<uint8_t>(config.integer(OptionId::kMaxMemoryPolicy))});
+  return is_lfu(eviction_policy(config));
 }
 
 class Admission {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "core/keyspace/key_hash.h"
@@ -161,11 +160,8 @@ bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
 core::Result<> Dispatcher::check_availability(uint32_t flags, uint32_t permissions) const {
   const Availability& availability = environment_.state.availability;
   if ((flags & (kWrite | kReportsMisconf)) != 0) {
-    // If no save points are configured, writes continue after a failed snapshot.
-    const bool stops_on_snapshot_error =
-        environment_.config.flag(OptionId::kStopWritesOnBgsaveError) &&
-        !environment_.config.text(OptionId::kSave).empty();
-    std::string text = availability.write_refusal(stops_on_snapshot_error);
+    std::string text =
+        availability.write_refusal(stops_writes_on_snapshot_error(environment_.config));
     if (!text.empty()) return core::Error{std::move(text)};
   }
   if ((flags & kWrite) != 0) {
@@ -449,7 +445,7 @@ void Dispatcher::observe(const Context& ctx, uint64_t ticks) {
 }
 
 void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
-  const std::vector<std::string_view> args(queued.arguments.begin(), queued.arguments.end());
+  const std::vector<std::string_view> args = queued.words();
   ctx.args = args;
   ctx.command = queued.command;
   if (session_.identity.trusted_version != environment_.users.version() &&

@@ -8,6 +8,7 @@
 
 #include "core/keyspace/reclaimer.h"
 #include "server/base/metrics/gauges.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/use_rules.h"
 
 namespace server {
@@ -28,7 +29,7 @@ constexpr uint64_t kOverrunBytesMax = uint64_t{512} << 10;
 constexpr int64_t kPatience = 20;
 
 EvictionPolicy Eviction::policy() const {
-  return EvictionPolicy{static_cast<uint8_t>(parts_.config.integer(OptionId::kMaxMemoryPolicy))};
+  return eviction_policy(parts_.config);
 }
 
 bool Eviction::is_exempt() const {

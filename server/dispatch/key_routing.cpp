@@ -51,8 +51,7 @@ KeyRouting KeyRouting::of(const Context& ctx, uint32_t flags) {
   add_keys(*command.row, ctx.args);
   if (command.has(kRunsQueue)) {
     for (const QueuedCommand& queued : session.transaction.queue) {
-      const std::vector<std::string_view> words(queued.arguments.begin(), queued.arguments.end());
-      add_keys(*queued.command->row, words);
+      add_keys(*queued.command->row, queued.words());
     }
   }
   const bool writes = (flags & kWrite) != 0;

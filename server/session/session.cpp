@@ -12,8 +12,7 @@ Session::Session(uint64_t id)
     : client(std::make_shared<Client>(id)), subscriptions(client->subscriptions) {}
 
 void unsubscribe_all(PubSub& pubsub, Session& session) {
-  using enum SubscriptionKind;
-  for (const SubscriptionKind kind : {kChannel, kPattern, kShardChannel}) {
+  for (const SubscriptionKind kind : kSubscriptionKinds) {
     for (const std::string& name : session.subscriptions.names(kind)) {
       pubsub.unsubscribe(kind, name, session.client->id);
       session.subscriptions.remove(kind, name);

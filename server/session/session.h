@@ -31,6 +31,9 @@ class User;
 struct QueuedCommand {
   const RegisteredCommand* command = nullptr;
   std::vector<std::string> arguments;
+
+  // Returns views of the arguments, which the handler gets.
+  std::vector<std::string_view> words() const { return {arguments.begin(), arguments.end()}; }
 };
 
 // The state of MULTI … EXEC and WATCH of one session.

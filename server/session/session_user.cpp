@@ -12,12 +12,11 @@ namespace server {
 namespace {
 
 bool may_listen_on(const Session& session, const acl::User& user) {
-  using enum SubscriptionKind;
-  for (const SubscriptionKind kind : {kChannel, kPattern, kShardChannel}) {
+  for (const SubscriptionKind kind : kSubscriptionKinds) {
     if (session.subscriptions.count(kind) == 0) continue;
     const auto names = session.subscriptions.names(kind);
     const bool may = std::ranges::all_of(names, [&](const std::string& name) {
-      return user.allows_channel(name, kind == kPattern);
+      return user.allows_channel(name, kind == SubscriptionKind::kPattern);
     });
     if (!may) return false;
   }

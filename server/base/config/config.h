@@ -196,6 +196,12 @@ class Config {
   OtherDirectives other_directives_;
 };
 
+// Returns whether writes are rejected after a failed snapshot. If no save points are configured,
+// writes continue.
+inline bool stops_writes_on_snapshot_error(const Config& config) {
+  return config.flag(OptionId::kStopWritesOnBgsaveError) && !config.text(OptionId::kSave).empty();
+}
+
 // BloomDefaults: the default parameters of new filters, for commands that omit them. The Config
 // must outlive the object.
 class BloomDefaults {

@@ -24,7 +24,7 @@ StripeMask stripes_of(const Context& ctx, const Transaction& transaction) {
   if ((transaction.queued_flags & kWholeKeyspace) != 0) return core::keyspace::kAllStripes;
   StripeMask mask = 0;
   for (const QueuedCommand& queued : transaction.queue) {
-    const std::vector<std::string_view> args(queued.arguments.begin(), queued.arguments.end());
+    const std::vector<std::string_view> args = queued.words();
     for_each_key(*queued.command->row, args, [&](size_t index, uint16_t) {
       mask |= core::keyspace::Keyspace::mask_of(ctx.keyspace().ref(args[index]));
     });

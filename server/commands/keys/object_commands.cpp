@@ -22,8 +22,7 @@ constexpr int64_t kSharedIntegersEnd = 10'000;
 // As in Redis, keys do not share objects if maxmemory is set and the policy is LRU or LFU. Under
 // such a policy, each key's object records the use of that key.
 bool may_share_integers(const Config& config) {
-  const auto policy = core::keyspace::EvictionPolicy{
-      static_cast<uint8_t>(config.integer(OptionId::kMaxMemoryPolicy))};
+  const auto policy = eviction_policy(config);
   return !(is_lru(policy) || is_lfu(policy)) || config.integer(OptionId::kMaxMemory) == 0;
 }
 

@@ -193,9 +193,7 @@ class AwaitedMigration final : public AwaitedReply {
     if (availability.has(Availability::kReadOnlyReplica)) {
       return "READONLY The server has become a replica: the keys were copied and not deleted.";
     }
-    const Config& config = services_.config;
-    return availability.write_refusal(config.flag(OptionId::kStopWritesOnBgsaveError) &&
-                                      !config.text(OptionId::kSave).empty());
+    return availability.write_refusal(stops_writes_on_snapshot_error(services_.config));
   }
 
   // Deletes the keys that the target has stored and that have not changed since they were dumped.

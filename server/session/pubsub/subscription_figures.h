@@ -17,7 +17,9 @@
 namespace server {
 
 enum class SubscriptionKind : uint8_t { kChannel, kPattern, kShardChannel };
-inline constexpr size_t kSubscriptionKindCount = 3;
+inline constexpr std::array kSubscriptionKinds{
+    SubscriptionKind::kChannel, SubscriptionKind::kPattern, SubscriptionKind::kShardChannel};
+inline constexpr size_t kSubscriptionKindCount = kSubscriptionKinds.size();
 
 struct SubscriptionFigures {
   // The memory of the subscriptions, including that in PubSub's tables.
