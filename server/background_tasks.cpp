@@ -9,7 +9,6 @@
 #include "persistence/journal.h"
 #include "server/base/process/memory_monitor.h"
 #include "server/dispatch/pause_gate.h"
-#include "server/dispatch/permissions.h"
 #include "server/session/observer.h"
 #include "server/session/pubsub/key_events.h"
 #include "server/session/pubsub/tracking.h"

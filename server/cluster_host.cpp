@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster_host.h"
 
-#include <mutex>
 #include <utility>
 
 #include "core/clock.h"

@@ -8,8 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "core/printable.h"
 #include "persistence/files/file.h"

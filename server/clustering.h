@@ -9,7 +9,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "core/result.h"
 #include "server/cluster/cluster_state.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/server.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>

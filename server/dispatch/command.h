@@ -77,7 +77,6 @@ enum Flag : uint32_t {
 // them.
 enum Category : uint32_t {
   kKeyspace = 1U << 0,
-  kSet = 1U << 3,
   kString = 1U << 7,
   kBitmap = 1U << 8,
   kDangerous = 1U << 16,

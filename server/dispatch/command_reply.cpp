@@ -65,7 +65,7 @@ constexpr CategoryRule kCategories[] = {
     {"@keyspace", kKeyspace, 0},
     {"@read", 0, kReadOnly},
     {"@write", 0, kWrite},
-    {"@set", kSet, 0},
+    {"@set", 0, 0},
     {"@sortedset", 0, 0},
     {"@list", 0, 0},
     {"@hash", 0, 0},

@@ -20,8 +20,6 @@ namespace server {
 
 class Context;
 class Registry;
-class Session;
-struct Environment;
 struct SessionUser;
 
 namespace acl {

@@ -8,10 +8,12 @@
 // Source: Redis' client-output-buffer-limit, as in OutputLimit.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "protocol/output_buffer.h"

@@ -13,7 +13,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "server/base/transport/stream.h"

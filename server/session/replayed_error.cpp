@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/session/replayed_error.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 

@@ -13,7 +13,6 @@
 #include "server/commands/bloom/bloom_memory.h"
 #include "server/commands/bloom/bloom_options.h"
 #include "server/commands/families.h"
-#include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
 
 namespace server {

@@ -12,7 +12,6 @@
 #include <cmath>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/bloom/parameters.h"
 #include "core/bloom/window.h"

@@ -14,7 +14,6 @@
 #include "persistence/rdb/dump_payload.h"
 #include "server/commands/families.h"
 #include "server/commands/keys/dump_value.h"
-#include "server/commands/strings/new_value.h"
 #include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
 

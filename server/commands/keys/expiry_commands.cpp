@@ -4,7 +4,6 @@
 // removes it.
 #include <fmt/format.h>
 
-#include <limits>
 #include <optional>
 
 #include "core/keyspace/reclaimer.h"

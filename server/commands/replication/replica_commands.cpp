@@ -3,7 +3,6 @@
 // REPLICAOF and SLAVEOF choose the leader of this server. FAILOVER hands the leader's role to a
 // replica.
 #include <iterator>
-#include <mutex>
 #include <span>
 #include <string_view>
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "server/commands/families.h"
-#include "server/commands/strings/new_value.h"
 #include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
 

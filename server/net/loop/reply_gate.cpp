@@ -2,7 +2,6 @@
 #include "server/net/loop/reply_gate.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "server/cluster/cluster_state.h"

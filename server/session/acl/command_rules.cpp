@@ -2,7 +2,6 @@
 #include "server/session/acl/command_rules.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <utility>
 

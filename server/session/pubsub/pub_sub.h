@@ -15,6 +15,7 @@
 // called.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -92,7 +93,6 @@ class PubSub {
     uint64_t session_id;
     size_t thread_index;
   };
-  using ChannelCount = std::pair<std::string, size_t>;
 
   PubSub(size_t thread_count, MessageWaker& waker);
 

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
-#include <iterator>
 #include <utility>
 
 #include "server/base/process/server_state.h"
