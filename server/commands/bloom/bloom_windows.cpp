@@ -12,6 +12,7 @@
 #include "persistence/window_rotations.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/families.h"
+#include "server/dispatch/admission.h"
 #include "server/dispatch/context.h"
 
 namespace server {

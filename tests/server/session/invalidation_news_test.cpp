@@ -5,6 +5,7 @@
 
 #include "server/session/clients.h"
 #include "server/session/pubsub/pub_sub.h"
+#include "server/session/session.h"
 #include "tests/support/test_threads.h"
 
 namespace server {
