@@ -2,8 +2,7 @@
 //
 // Journal: the single ordered stream of effective writes, as RESP commands. The append log and the
 // replicas get the same commands. In addition, the replicas get the commands of
-// publish_to_replicas(). end_offset() counts the bytes that this process has written for the append
-// log.
+// publish_to_replicas(). end_offset() counts the bytes that were appended for the append log.
 //
 //   changing thread (holds the key's stripe)    append log's writer
 //   append() ──► pending bytes ──────────────► take()

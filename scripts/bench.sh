@@ -3,7 +3,7 @@
 #
 # Measures every figure that README and docs/ quote, for this server and redis-server in one run.
 #   scripts/bench.sh               all sections except curves, about 20 minutes
-#   scripts/bench.sh --quick       less work in each section; the figures are less exact
+#   scripts/bench.sh --quick       less work in most sections; the figures are less exact
 #   scripts/bench.sh --only SECTION...   these sections only, separated by commas or spaces
 #   scripts/bench.sh [--quick] goals [--before SERVER] [--only TEXT]   a table of the goals
 #   scripts/bench.sh [--quick] report [--peer NAME=COMMAND]...         a report with charts

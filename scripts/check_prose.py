@@ -43,7 +43,7 @@ EXCLUDED = (
 SUFFIXES = (
     ".h", ".cpp", ".py", ".sh", ".cmake", ".md", ".1", ".conf", ".yml", ".service",
 )  # fmt: skip
-NAMES = ("CMakeLists.txt", "Dockerfile", "run", "postinst", "postrm", "prerm")
+NAMES = ("CMakeLists.txt", "Dockerfile", "run", "preinst", "postinst", "postrm", "prerm")
 QUOTATION = re.compile(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|https?://\S+")
 SENTENCE_END = re.compile(r"(?<=[.?!:])[)\]]?\s+(?=[A-Z`\"(])|(?<=[.?!]) +(?=[a-z_]+[(_])")
 CODE = re.compile(r"[;{}]\s*$|^\W*[\w.]+ ?=|-->|\w\(\)? \{")

@@ -11,7 +11,8 @@
 #
 # A release is refused if no maintainer is given, the tree has uncommitted changes, or the tag
 # exists. It is also refused if CHANGELOG.md has entries under Unreleased, or has no dated section
-# for the version. Relative folders are relative to the top of the tree.
+# for the version. The package for arm64 must be made, too. Relative folders are relative to the top
+# of the tree.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -76,7 +76,7 @@ def fault(path, include):
     if is_composer(path):
         return None
     if is_composer(include):
-        return "only server.h and main may include it"
+        return "only files directly in server/ may include it"
     (library, folder), (other, other_folder) = place_of(path), place_of(include)
     for name, file in ((library, path), (other, include)):
         if name not in LIBRARIES:

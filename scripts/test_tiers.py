@@ -4,7 +4,7 @@
 
 Usage: scripts/test.sh [TIER]
   (none)           the tests that the CI runs
-  quick [FOLDER…]  run after an edit: checks of changed files, and the fastest unit tests
+  quick [LIBRARY…] run after an edit: checks of changed files, and the fastest unit tests
   unit             run before a commit: all unit tests of the release build
   long             run before a release: all tests with more rounds; takes hours
   stress [N]       the system tests N times (default 5), each time with another seed
@@ -13,8 +13,8 @@ Without a tier, all tests run in release. The unit tests also run under ASan and
 tests with threads under TSan. Each fuzzer runs over its corpus and for 5 s.
 
 The tier `quick` checks the format of changed files, and the prose and house rules. Then it runs the
-unit tests of the changed libraries or of FOLDER (core, protocol, persistence, server), except the
-tests that use threads and sockets.
+unit tests of the changed libraries, or of each LIBRARY (core, persistence, server_net and others).
+Tests that use threads or sockets do not run.
 
 The tier `long` runs all tests in release with more rounds, and each fuzzer for 60 s. Under ASan and
 TSan it runs the unit tests, and the system tests labelled `sanitized` or `threads`. It also runs a
@@ -377,7 +377,7 @@ def run_long(run, _):
     print(
         "runs, in release, all tests with the long counts of tests/system/harness/counts.py and a "
         "soak of ten minutes; under ASan and TSan, all unit tests and the system tests with the "
-        "label `sanitized`; each fuzzer for 60 s; builds for other platforms",
+        "labels `sanitized` and `threads`; each fuzzer for 60 s; builds for other platforms",
         flush=True,
     )
     counts = {"BLOOMERY_SIMULATION_RUNS": "10000", "BLOOMERY_MODEL_RUNS": "10000"}
@@ -452,7 +452,7 @@ TIERS = {
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="scripts/test.sh [quick [FOLDER…] | unit | long | stress [N]]",
+        usage="scripts/test.sh [quick [LIBRARY…] | unit | long | stress [N]]",
     )  # fmt: skip
     parser.add_argument("tier", nargs="?", default="", choices=TIERS, help=argparse.SUPPRESS)
     parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)

@@ -32,13 +32,11 @@ def print_folders(tree):
     for folder in TOP_FOLDERS:
         paths = [path for path in tree.sources if path.parts[0] == folder]
         row(f"{folder}/", len(paths), lines_of(tree, paths))
-    for folders in (("net",), ("loop", "net", "listener")):
-        paths = [
-            path for path in tree.sources
-            if path.parts[0] == "server" and path.parts[1] in (*folders, "server.cpp")
-        ]  # fmt: skip
-        name = "/, ".join(folders)
-        row(f"server/: {name}/ and server.cpp", len(paths), lines_of(tree, paths))
+    paths = [
+        path for path in tree.sources
+        if path.parts[0] == "server" and path.parts[1] in ("net", "server.cpp")
+    ]  # fmt: skip
+    row("server/: net/ and server.cpp", len(paths), lines_of(tree, paths))
 
 
 def print_units(tree):

@@ -2,8 +2,9 @@
 //
 // Clustering: makes this process a node of a cluster or of an emulated cluster, if configured.
 //
-// Thread safety: prepare() must be called before other threads start. state() is thread-safe. One
-// thread at a time may call the other members.
+// Thread safety: prepare() must be called before other threads start. Any thread may call state(),
+// permit(), acks(), retire() and close_list(). One thread may call check_data() and start(). stop()
+// must be called after the threads that call the other members have ended.
 #pragma once
 
 #include <atomic>

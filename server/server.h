@@ -3,7 +3,8 @@
 // Server: owns all parts of the process. Starts the parts in order, and stops them in reverse
 // order.
 //
-// Invariants: run() returns only when all connections and threads of the server have ended.
+// Invariants: run() returns only when all connections have ended, and all threads except the
+// reclaimer's and those of MIGRATE.
 // Thread safety: any thread may call request_stop(). Only the main thread may call the other
 // members.
 #pragma once

@@ -32,6 +32,7 @@ namespace core::bloom {
 class BulkFilter {
  public:
   // `budget` and `team` must outlive the filter. Errors: those of ScalableFilter::create().
+  // REQUIRES: `asked` has no window.
   static Result<std::unique_ptr<BulkFilter>> create(const FilterParameters& asked,
                                                     const MemoryBudget& budget, ThreadTeam& team);
 

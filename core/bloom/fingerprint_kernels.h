@@ -22,8 +22,8 @@ namespace core::bloom {
 
 struct FingerprintKernels {
   bool (*check)(const uint64_t* words, const Geometry& geometry, ItemHash hash);
-  // Sets found[i] for each item that the array contains. Items with found[i] already set are
-  // skipped. REQUIRES: at most kGroupItems hashes; `found` is as long as `hashes`.
+  // Sets found[i] for each item that the array contains. found[i] stays true if it is already
+  // set. REQUIRES: at most kGroupItems hashes; `found` is as long as `hashes`.
   void (*check_group)(const ArrayView& array, std::span<const ItemHash> hashes,
                       std::span<bool> found);
   // Removes the item. Returns false if the item is absent.

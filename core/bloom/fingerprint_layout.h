@@ -13,10 +13,10 @@
 // fingerprint f when i + j = H(f) modulo the number of buckets. That number is even and H(f) is
 // odd, so the two buckets differ and each follows from the other. No pair holds a fingerprint
 // twice, because the table cannot distinguish two items with the same pair and fingerprint.
-// Thread safety: const access may run in parallel; insert, insert_new and remove need exclusive
-// access to the array.
-// Source: docs/bloom_math.md, "The fingerprints layout"; Fan, Andersen, Kaminsky, Mitzenmacher
-// 2014, "Cuckoo Filter: Practically Better Than Bloom".
+// Thread safety: check() and check_group() may run in parallel; the functions that insert and
+// remove need exclusive access to the array.
+// Source: docs/bloom_math.md, "The fingerprints layout";
+// Fan, Andersen, Kaminsky, Mitzenmacher 2014, "Cuckoo Filter: Practically Better Than Bloom".
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,8 @@
 // ScalableFilter: a Bloom filter that grows by whole layers, each with a stricter error rate.
 //
 // Invariants: a filter has at least one layer; only the last layer accepts items; the layout never
-// changes. A lookup visits the newest layer, the largest, first. An added item is found forever, or
+// changes. A lookup begins with the newest layers. The native layouts test the first lines of up to
+// 64 layers together. An added item is found forever, or until the filter's window forgets it, or
 // until it is deleted if the layout supports deletion. Deletion follows the contract of
 // DeletableLayout in core/bloom/layouts.h. It removes an item from the oldest layer that contains
 // it. No older layer contained the item when it was added, and older layers only lose items. So the

@@ -50,8 +50,8 @@ class ByteBuffer {
   // Grows or shrinks the content to `size` bytes. New bytes are zero. The new pages of a large
   // growth take no memory until they are written.
   [[nodiscard]] bool resize_zeroed(size_t size);
-  // Returns the bytes that resize_zeroed() allocates to grow from `old_size` to `size`. REQUIRES:
-  // old_size <= size.
+  // Returns the additional bytes that resize_zeroed() needs to grow from `old_size` to `size`. A
+  // realloc() that moves the block needs more for a moment. REQUIRES: old_size <= size.
   static size_t growth_bytes(size_t old_size, size_t size);
   // Resizes like resize_zeroed(), but the content of new bytes is unspecified. The caller
   // overwrites these bytes.

@@ -61,8 +61,8 @@ class Entry {
   static EntryPtr create(std::string_view key);
   // Moves value, expiry and use bits of `source` to a new entry with another key.
   static EntryPtr with_key(EntryPtr source, std::string_view key);
-  // Returns a deep copy of value and expiry under another key, with the use bits of a new key; null
-  // if the allocation fails.
+  // Returns a deep copy of value and expiry under another key, with the use bits of a new key.
+  // Returns null if the value cannot be allocated. Throws std::bad_alloc if the entry cannot be.
   EntryPtr clone(std::string_view key) const;
 
   Entry(const Entry&) = delete;

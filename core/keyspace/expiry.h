@@ -2,9 +2,9 @@
 //
 // ActiveExpiry: deletes expired keys that no command accesses.
 //
-// Invariants: only keys that are due are visited. A few dozen keys are deleted per lock, so that no
-// command waits for long. Each call continues where the previous call ended, so that every database
-// is visited.
+// Invariants: only keys that have a due record in their ExpiryIndex are visited. At most 64 keys
+// are deleted per lock, so that no command waits for long. Each call continues where the previous
+// call ended, so that every database is visited.
 // Thread safety: run() is called by one thread at a time; it takes stripe locks itself.
 #pragma once
 

@@ -69,9 +69,9 @@ class ExpiryIndex {
         needed_in_a_row_ = 0;
       }
     }
-    // is_needed() has returned true for every record since the last removal. Yet there are too many
-    // records, so some keys have several: for example, PERSIST and EXPIRE were alternated. Only the
-    // record with the earliest deadline is kept for each hash.
+    // Since the last removal, is_needed() has returned true as often as there are records. Yet
+    // there are too many records, so some keys have several: for example, PERSIST and EXPIRE were
+    // alternated. Only the record with the earliest deadline is kept for each hash.
     if (needed_in_a_row_ >= size()) keep_one_of_each(latest_of);
   }
 

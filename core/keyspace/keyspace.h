@@ -117,9 +117,10 @@ class Keyspace {
     return stripes_[stripe_of(key.hash)].lock.write_count();
   }
 
-  // Functions on single keys. REQUIRES: the key's stripe is locked. A shared lock suffices for the
-  // find and prefetch functions; the other functions require the exclusive lock. find() treats an
-  // expired entry as absent but does not delete it, because that requires the exclusive lock.
+  // Functions on single keys. REQUIRES: the key's stripe is locked. A shared lock suffices for
+  // find(), find_any() and the prefetch functions. The others, also find_for_write(), require the
+  // exclusive lock. find() treats an expired entry as absent but does not delete it, because that
+  // requires the exclusive lock.
   Entry* find(unsigned database, const KeyRef& key, int64_t now_ms) const {
     Entry* entry = find_any(database, key);
     return entry != nullptr && entry->expired(now_ms) ? nullptr : entry;
@@ -185,13 +186,15 @@ class Keyspace {
   // existing keys are notified.
   DetachedTables flush(unsigned first, unsigned count = 1);
   DetachedTables flush_all() { return flush(0, database_count_); }
-  // Swaps two databases. A key that has expired by `now_ms` counts as absent in either database.
+  // Swaps two databases. For a watcher, a key is absent before the swap if it is missing or had
+  // expired at WATCH. It is absent after the swap if it is missing or has expired by `now_ms`.
   void swap(unsigned first, unsigned second, int64_t now_ms);
 
   // Calls visitor(const Entry&), also for expired entries, and returns the next cursor, 0 at the
   // end. An entry present during the whole iteration is visited at least once. The visitor runs
   // under the stripe's lock, so it may only read and collect. Slow work belongs in unlocked(),
-  // which runs after each stripe's visits without the lock. Any cursor value is valid.
+  // which runs after each stripe's visits, without the lock that scan() took. Any cursor value is
+  // valid.
   template <class Visitor, class Unlocked>
   uint64_t scan(unsigned database, const ScanOptions& options, Visitor&& visitor,
                 Unlocked&& unlocked);

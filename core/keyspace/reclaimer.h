@@ -39,7 +39,8 @@ class Reclaimer {
   void drop(DetachedTables tables);
   // Items that are queued or being freed: INFO's lazyfree_pending_objects.
   size_t pending() const;
-  // Bytes of the queued values. The memory monitor counts these bytes as free, because the keys of
+  // Bytes of the values that are queued or being freed. Tables of a flush do not count, because
+  // their size is unknown. The memory monitor counts these bytes as free, because the keys of
   // the values are already deleted.
   uint64_t pending_bytes() const { return pending_bytes_.load(std::memory_order_relaxed); }
 

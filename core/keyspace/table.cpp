@@ -19,11 +19,11 @@ namespace core::keyspace {
 
 namespace {
 
-// Load factor for growth, in quarters of an entry per bucket.
+// Load factor for growth, in quarters of an entry per bucket. A table grows above 5.25 entries per
+// bucket. That is 75 % of the slots. At this load about one bucket in six has a chained child
+// bucket. The table shrinks below 7/8 entry per bucket, to about 3.5 entries per bucket at most.
 constexpr size_t kGrowQuarters = 21;
-// A table grows above 5.25 entries per bucket. That is 75 % of the slots. At this load about one
-// bucket in six has a chained child bucket. The table shrinks below 7/8 entry per bucket, to about
-// 3.5 entries per bucket at most.
+// Tables with this many buckets or fewer never shrink.
 constexpr size_t kBucketsShrinkMin = 4;
 // Maximum number of non-empty buckets that one write moves during a resize.
 constexpr size_t kBucketsPerStep = 2;

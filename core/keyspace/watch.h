@@ -37,7 +37,8 @@ class WatchTable {
   // see a change.
   void mark_expired(unsigned database, std::string_view key);
   // State of a key before and after its database is swapped, and whether it has expired afterwards.
-  // As in Redis, a key that is absent or expired both before and after the swap has not changed.
+  // As in Redis, a key has not changed if it was absent, or already expired at WATCH, and is absent
+  // or expired after the swap.
   struct Swapped {
     bool is_there_before;
     bool is_there_after;

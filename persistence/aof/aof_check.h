@@ -33,7 +33,8 @@ struct AofRepair {
   std::optional<uint64_t> keeps_until_s;
 };
 
-// Checks the log. `path` is a manifest or a single file of a log; the content shows which.
+// Checks the log. `path` is a manifest or a single file of a log; its name or its content shows
+// which.
 AofCheckReport check_aof(FileSystem& files, const std::string& path, const AofRepair& repair = {});
 
 }  // namespace persistence

@@ -47,8 +47,8 @@ class AofNames {
   std::string name_;
 };
 
-// Returns the name of a base that is complete but not yet in the log's directory. The file lies in
-// the parent directory.
+// Returns the name of a base while it is written, and until it is moved into the log's directory.
+// The file lies in the parent directory.
 std::string aof_finished_rewrite_name(int64_t process_id);
 // Returns whether the name was made by aof_finished_rewrite_name(), or is the temporary name of a
 // base that Redis was writing.

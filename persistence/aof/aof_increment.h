@@ -7,7 +7,7 @@
 // failed; that part is cut off before the next batch. size_bytes() and the checksum cover the whole
 // batches.
 // Thread safety: none; AofWriter guards the increment. sync() of the file may run in parallel with
-// write().
+// write() and truncate().
 // Source: docs/formats.md, "Append log".
 #pragma once
 

@@ -10,8 +10,8 @@
 // so a power cut tears the newest file only. The manifest on the disk always names files that
 // contain everything up to synced_offset(). After a failed sync the state of the disk is unknown,
 // so no later sync counts until a new base has replaced those files.
-// Thread safety: any thread may call write(), sync() and the const members. One thread at a time
-// may call the members that open, rotate or replace files.
+// Thread safety: any thread may call write(), write_position(), sync(), lines() and the const
+// members. One thread at a time may call the members that open, rotate or replace files.
 // Source: docs/formats.md, "Append log"; PostgreSQL's "fsyncgate" (Ringer 2018) for failed syncs.
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads and writes whole files, for the configuration. Snapshots and the append log use FileSystem.
+// Reads and writes whole files, for the configuration, the users, the cluster's node file and
+// bloomery-cluster. Snapshots and the append log use FileSystem.
 //
 // Invariants: after write_file_atomically() the path has all of the new bytes. After an error it
 // has all of the new bytes or its previous content. A failure leaves no temporary file. If the

@@ -7,7 +7,7 @@
 // names the operation, the path and the reason. New files are accessible to their owner only
 // (0600). Anything but a regular file is rejected without waiting.
 // Thread safety: several threads may use one FileSystem. Only one thread at a time may use a file,
-// except that sync() may run in parallel with write().
+// except that sync() may run in parallel with write() and truncate().
 #pragma once
 
 #include <cstddef>

@@ -52,7 +52,7 @@ struct LayerClaim {
   uint64_t array_bytes = 0;
   double bits_per_item = 0;       // used only by the layout redisbloom
   uint64_t exponent = 0;          // redisbloom: n if the modulus was rounded up to 2^n, else 0
-  uint64_t lines_per_lookup = 0;  // used by the layouts native, fingerprints and regions
+  uint64_t lines_per_lookup = 0;  // by native, native-2, fingerprints and regions
   uint64_t cell_bits = 0;         // used by the layouts fingerprints and regions
 };
 

@@ -33,9 +33,9 @@ core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_chunk_header(
 
 // The iterator of a chunk is the position of the chunk's end plus one, which is 1 for the header. A
 // rotation of a window drops the oldest layers, and the same position then means other bytes. So
-// clients get a mark with the iterator if the filter has a window. The mark is the low bits of the
-// newest generation's ordinal. Marks are multiples of the unit. If the arrays of a window exceed
-// the unit, iterators past it have a wrong mark and are rejected.
+// clients get a mark with the iterator if the filter has a window. The mark is the
+// unit times 1 plus the remainder of the newest generation's ordinal by 8191. If the arrays of a
+// window exceed the unit, iterators past it have a wrong mark and are rejected.
 inline constexpr uint64_t kIteratorMarkUnit = uint64_t{1} << 40;
 // Returns the mark, which must be added to an iterator; 0 if the filter has no window.
 uint64_t iterator_mark(const core::bloom::ScalableFilter& filter);

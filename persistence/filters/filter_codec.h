@@ -5,10 +5,10 @@
 // Invariants: a filter decoded from the output of encode_filter() has the same layers, bits and
 // growth. Filters of the redisbloom layout are written as RedisBloom writes them (`MBbloom--` 4).
 // Filters of the valkey-bloom layout are written as the module valkey-bloom writes them
-// (`bloomfltr` 1). Native filters are written as `bloomery-`. The version is 3 if they have a
-// window or an estimated count, otherwise 2 if some array is big, otherwise 1. Deletable filters
-// are written as `bloomeryF` or `bloomeryR`. Encoding and decoding allocate no physical memory for
-// pages of an array that were never touched.
+// (`bloomfltr` 1). Native filters are written as `bloomery-`, native-2 filters as `bloomeryL`. The
+// version is 3 if they have a window or an estimated count, otherwise 2 if some array is big,
+// otherwise 1. Deletable filters are written as `bloomeryF` or `bloomeryR`. Encoding and decoding
+// allocate no physical memory for pages of an array that were never touched.
 // Thread safety: pure functions; the caller holds the lock of the filter's key.
 // Source: docs/formats.md, "Filters".
 #pragma once

@@ -20,7 +20,7 @@ namespace persistence {
 enum class RdbDialect : uint8_t { kRedis, kValkey };
 
 // Returns the name of a type, such as "list" or "stream". For an unknown type the name is, for
-// example, "type 28".
+// example, "type 40".
 std::string foreign_type_name(uint8_t type, RdbDialect dialect);
 
 // Returns whether skip_foreign_value() knows how values of the type are encoded.

@@ -3,7 +3,7 @@
 // check_rdb: reads a snapshot to its end, keeps nothing, and reports its content.
 //
 // Invariants: a snapshot that passes the check can be loaded with the option `rdb-foreign-types
-// skip`.
+// skip`, if the option `databases` covers its databases and memory suffices.
 // Thread safety: pure functions.
 // Source: docs/formats.md, "Snapshots".
 #pragma once

@@ -3,7 +3,8 @@
 // RdbEntryReader: reads one key of a snapshot, its name and its value, as an Entry.
 //
 // Invariants: nothing is allocated for a length that exceeds the reader's left_bound() or the
-// budget. After a fault the reader holds the error, and no entry is returned.
+// budget; strings below 64 KiB are not checked against the budget. After a fault the reader holds
+// the error, and no entry is returned.
 // Thread safety: one thread at a time may use an object. Several objects may work in parallel.
 // Source: docs/formats.md, "Snapshots".
 #pragma once

@@ -6,12 +6,12 @@
 // Values whose type this server does not support are either skipped and reported, or rejected.
 //
 // Invariants: the source is read in pieces; the bits of a filter are read directly into its arrays.
-// Nothing is allocated for a length that exceeds the source's size_bound() or the budget. After an
-// error the caller must discard the values that the visitor has received.
-// With several threads the caller's thread finds the boundaries of the keys. All threads decode
-// keys and call the visitor's entry(), in no defined order. If the source is damaged, the returned
-// error might not be the first one in the file. A caller that needs the first error reads the
-// source again with one thread.
+// Nothing is allocated for a length that exceeds the source's size_bound() or the budget; strings
+// below 64 KiB are not checked against the budget. After an error the caller must discard the
+// values that the visitor has received. With several threads the caller's thread finds the
+// boundaries of the keys. All threads decode keys and call the visitor's entry(), in no defined
+// order. If the source is damaged, the returned error might not be the first one in the file. A
+// caller that needs the first error reads the source again with one thread.
 // Thread safety: the functions keep no state. read_rdb() calls the visitor on the caller's thread.
 // If thread_count is above 1, several threads may call the visitor's entry() at the same time.
 // Source: docs/formats.md, "Snapshots".
@@ -75,9 +75,9 @@ struct RdbReadResult {
   RdbProgress total;
 };
 
-// Reads the snapshot. Errors: a text such as "offset 123: string is longer than the file". The code
-// is kOutOfMemory if `budget` refuses the memory for a value, or an allocation fails. The code is
-// kUnsupported for values of foreign types, unless the options skip such values.
+// Reads the snapshot. Errors: a text such as "offset 123: a string is longer than the remaining
+// bytes". The code is kOutOfMemory if `budget` refuses the memory for a value, or an allocation
+// fails. The code is kUnsupported for values of foreign types, unless the options skip such values.
 inline constexpr std::string_view kValueDoesNotFit = "a value does not fit in memory";
 core::Result<RdbReadResult> read_rdb(ByteSource& source, RdbVisitor& visitor,
                                      const core::MemoryBudget& budget,

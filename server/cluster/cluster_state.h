@@ -82,7 +82,8 @@ class ClusterState {
   // Permits replies to writes to be sent while from_us <= permit_clock_us() < until_us.
   void set_permit(int64_t from_us, int64_t until_us) {
     if (from_us != permit_from_us_.load(std::memory_order_relaxed)) {
-      // A reader must never combine the end of one permit with the beginning of another.
+      // A reader must never combine the end of the new permit with the beginning of the old one.
+      // permits_replies() reads the end first.
       permit_until_us_.store(0, std::memory_order_release);
       permit_from_us_.store(from_us, std::memory_order_release);
     }

@@ -247,7 +247,7 @@ void EtcdCalls::on_limit(const RunningPointer& call) {
   if (link && link->awaits_address) {
     answer.error = late(link->member, "address from DNS");
   } else if (call->awaits_token && authenticating_) {
-    answer.error = late(authenticating_->member, "token for cluster-etcd-user");
+    answer.error = late(authenticating_->member, "token for the user of etcd");
   } else if (call->sent) {
     answer.error = late(call->member, "answer");
   }
@@ -348,7 +348,7 @@ bool EtcdCalls::on_error(const RunningPointer& call, EtcdError error) {
     return true;
   }
   if (!call->awaits_token) move_on(call->member);
-  if (!call->sent || call->call.only_reads) return false;
+  if (!call->sent || call->call.may_be_repeated) return false;
   finish(call, {EtcdOutcome::kUnknown, {}, std::move(error)});
   return true;
 }

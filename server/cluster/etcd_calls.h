@@ -5,7 +5,7 @@
 // member, authenticates, keeps idle connections and sets all deadlines.
 //
 // Invariants: etcd executes a change at most once. A call is attempted again only if it was not
-// sent yet, if etcd has refused its token, or if the call only reads data. All idle connections
+// sent yet, if etcd has refused its token, or if it may be repeated. All idle connections
 // lead to the current member. With TLS the member's certificate must be valid and must name the
 // member's host name or address. A reply's header has at most 16 KiB. A reply's body, or a line of
 // a stream's body, has at most kEtcdReplyBytesMax.
@@ -60,7 +60,7 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   struct Call {
     std::string path;
     std::string body;
-    bool only_reads = false;
+    bool may_be_repeated = false;  // the call only reads data, or extends a lease
     std::function<void(EtcdAnswer)> handler;
   };
   // Stream: a request whose reply does not end.
@@ -141,8 +141,8 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   // hashes the password slowly on purpose. A call that timed out must not restart the request. If
   // the request fails or is late, the next member becomes the current one.
   boost::asio::awaitable<void> authenticate();
-  // If etcd has not answered in time, the next request has twice the time. etcd may be busy with
-  // the passwords of many servers.
+  // A request without a reply doubles the time limit of the next one. etcd may be busy with the
+  // passwords of many servers.
   boost::asio::awaitable<EtcdError> fetch_token();
   LinkPointer take_idle();
   EtcdError unreachable(const LinkPointer& link, std::string_view why) const;

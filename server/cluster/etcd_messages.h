@@ -143,7 +143,7 @@ struct EtcdWatchReply {
   std::vector<EtcdEvent> events;
 };
 
-// A larger reply is rejected unread. The largest value that etcd stores is 1.5 MB, which base64
+// A larger reply is rejected. The largest value that etcd stores is 1.5 MB, which base64
 // makes 2 MB.
 inline constexpr size_t kEtcdReplyBytesMax = size_t{8} * 1024 * 1024;
 
@@ -169,9 +169,9 @@ core::Result<std::variant<EtcdWatchReply, EtcdError>> parse_etcd_watch(std::stri
 // other code etcd may still execute the call later.
 bool is_refusal(EtcdCode code);
 
-// Returns the error of a reply whose status is not 200. Never fails. If the text is not an error of
-// etcd, the status alone determines the code: kUnauthenticated for 401, kUnavailable for 5xx, else
-// kUnknown.
+// Returns the error of a reply whose status is not 200. Never fails. If the text is not a JSON
+// object, the status alone determines the code: kUnauthenticated for 401, kUnavailable for 5xx,
+// else kUnknown.
 EtcdError parse_etcd_error(unsigned http_status, std::string_view json);
 
 }  // namespace server::cluster

@@ -39,7 +39,7 @@ enum class EndpointType : int64_t { kIp, kHostname, kUnknown };
 enum class Route : uint8_t {
   kServe,
   kHold,       // the client waits until this server can serve the command
-  kUnbound,    // no topology is known yet
+  kUnbound,    // no topology is known yet, or this server is in no shard (route_keyless_write)
   kCrossSlot,  // the command's keys lie in several slots
   kDown,
   kDownForWrites,
@@ -50,7 +50,8 @@ Route route(const View& view, const RouteConditions& conditions, const RouteQuer
 
 // Routes a write without key arguments, such as FLUSHALL, which changes all keys of the server's
 // shard.
-// Returns kServe on a replica, because a later check refuses the write there.
+// Returns kServe on a replica, because a later check refuses the write there. Returns kHold while
+// clients wait for a handover.
 Route route_keyless_write(const View& view, const RouteConditions& conditions);
 
 // The properties of a client that determine how replies name nodes.

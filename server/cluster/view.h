@@ -28,7 +28,7 @@ class View {
   explicit View(std::string own_id);
   // `alive` lists the ids of the nodes whose lease in etcd has not expired. `version.topology` is
   // the last valid topology. `fault` is the fault of etcd's present topology, if any. REQUIRES:
-  // check_topology() accepts version.topology.
+  // check_topology() accepts version.topology, except for addresses that emulated() leaves empty.
   View(std::string own_id, TopologyVersion version, std::vector<std::string> alive,
        TopologyFault fault = TopologyFault::kNone);
   // Returns a view in which this server alone owns all slots. The node has no address in the view:

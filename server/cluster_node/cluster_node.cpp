@@ -53,14 +53,19 @@ ReplicationFacts facts_of(NodeHost& host, const Member& member, const Presence& 
 
 void log_topology_fault(TopologyFault fault, uint64_t revision) {
   constexpr std::string_view kRemedy =
-      "no replica takes over before `bloomery-cluster recover` has put the newest topology there";
+      "`bloomery-cluster recover` has put the newest topology there";
   if (fault == TopologyFault::kNone) {
     log_notice("Cluster: the topology in etcd is valid, revision {}", revision);
   } else if (fault == TopologyFault::kAbsent) {
-    log_error("Cluster: etcd has no topology; this node keeps revision {}: {}", revision, kRemedy);
+    log_error(
+        "Cluster: etcd has no topology; this node keeps revision {}: no replica takes over before "
+        "its leader or {}",
+        revision, kRemedy);
   } else if (fault == TopologyFault::kOlder) {
-    log_error("Cluster: etcd has an older topology than this node, which keeps revision {}: {}",
-              revision, kRemedy);
+    log_error(
+        "Cluster: etcd has an older topology than this node, which keeps revision {}: no replica "
+        "takes over before {}",
+        revision, kRemedy);
   }
 }
 

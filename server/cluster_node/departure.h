@@ -20,10 +20,10 @@ class Departure {
  public:
   explicit Departure(Member& member) : member_(member) {}
 
-  // Hands the shard over if this node leads the shard and another member can take over. Otherwise
-  // calls `done` immediately. If the leader refuses or cancels the handover, step() tries again.
-  // Calls `done` half a second after this node has begun to redirect clients. If the node has not
-  // begun to redirect clients after two seconds, calls `done` then.
+  // Hands the shard over if this node leads the shard and another member can take over. Otherwise,
+  // or if a handover is pending, calls `done` immediately. If the leader refuses or cancels the
+  // handover, step() tries again. Calls `done` half a second after this node has begun to redirect
+  // clients. If the node has not begun to redirect clients after two seconds, calls `done` then.
   void hand_over(int64_t now_us, std::function<void()> done);
   // Updates the list of members in sync: members that lack part of the stream leave the list. The
   // stream ends at `offset`. Calls `done` when all members on the list of etcd have acknowledged

@@ -13,7 +13,7 @@ namespace server::cluster {
 namespace {
 
 constexpr std::chrono::milliseconds kEtcdCallLimitMin{700};
-// Election::begin() gives a peer two seconds to learn of an election, also if its first call of
+// Election::wait_us() gives a peer two seconds to learn of an election, also if its first call of
 // etcd is not answered.
 constexpr std::chrono::milliseconds kEtcdCallLimitMax{1000};
 

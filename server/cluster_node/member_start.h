@@ -24,7 +24,8 @@ std::string boot_id();
 MemberOptions member_options(const NodeFile& file, const PermitTimes& times, const Config& config);
 
 // The time limit of a call is a tenth of cluster-node-timeout, within 0.7 to 1 second. So a big
-// timeout also tolerates an etcd that answers slowly. Elections wait two seconds for an answer.
+// timeout also tolerates an etcd that answers slowly. A candidate waits two
+// seconds for a peer with more history (Election::wait_us()), so a call may take one at most.
 EtcdOptions etcd_options(const Config& config);
 
 }  // namespace server::cluster

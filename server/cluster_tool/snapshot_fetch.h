@@ -3,8 +3,8 @@
 // Fetches the snapshot of a shard's leader. The tool connects like a replica, and disconnects after
 // the snapshot.
 //
-// Invariants: the file is whole and on the disk when fetch_snapshot() succeeds. If fetch_snapshot()
-// fails after the server has begun to send, no file of this name is left.
+// Invariants: the file is whole and on the disk when fetch_snapshot() succeeds. If the request
+// for the snapshot fails, a file of this name is removed.
 // Thread safety: any thread may call the function, which blocks and keeps no state.
 // Source: docs/replication.md, "The leader".
 #pragma once

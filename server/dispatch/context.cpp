@@ -35,7 +35,7 @@ bool take_argument(const Context& ctx, std::string_view argument,
   BigArgument* const big = ctx.request.big_argument;
   if (big == nullptr || big->is_taken() || big->text().data() != argument.data()) return false;
   // While a client is in MONITOR mode, the bytes are not moved out of the argument, because MONITOR
-  // shows the whole command.
+  // shows the whole command. The same holds with `slowlog-log-slower-than 0`.
   if (ctx.environment.observer.ticks_min() == 0) return false;
   bytes = big->take();
   return true;

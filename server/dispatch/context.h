@@ -291,8 +291,8 @@ class Context {
   }
 
   // Commits the change of a key: marks the key for watchers, notifies listeners, counts the change
-  // and journals it, in this order. The order is arbitrary, because no other command can access the
-  // key before the last step. Must be called for every changed key. REQUIRES: the key's exclusive
+  // and journals it, in this order. Other commands see no step before the last one, because the key
+  // is locked. Must be called for every changed key. REQUIRES: the key's exclusive
   // lock.
   //
   // Without an effect, the command's row must have Journalled::kVerbatim. The first commit then

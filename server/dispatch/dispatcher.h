@@ -4,9 +4,10 @@
 // that the row requires, and runs the handler. Inside MULTI it queues the command instead. It also
 // updates the statistics.
 //
-// Invariants: every request gets exactly one reply, unless CLIENT REPLY silences the reply or the
-// request is held back. The code of Dispatcher does not mention
-// individual commands: their rows describe how to treat them.
+// Invariants: every request gets a reply, unless CLIENT REPLY silences it, the request is held
+// back, or the request looks like HTTP. SUBSCRIBE and similar commands reply with a message for
+// each channel. The code of Dispatcher does not mention individual commands: their rows describe
+// how to treat them.
 // Thread safety: belongs to its session's thread.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// PauseGate: CLIENT PAUSE, and the holds on writes while FAILOVER hands over the role, SHUTDOWN
-// ends the server, or DEBUG RELOAD reloads all keys. A held-back command waits in its connection,
-// without a lock. drain() reports when all commands that were already running have ended.
+// PauseGate: CLIENT PAUSE, and the holds on writes by FAILOVER, SHUTDOWN, DEBUG RELOAD, and the
+// handover of a shard. A held-back command waits in its connection, without a lock. drain() reports
+// when all commands that were already running have ended.
 //
 // Invariants: a pause of writes never shortens or weakens a pause of all commands. Pauses and holds
 // are independent: CLIENT UNPAUSE ends no hold, the end of a hold ends no pause, and holds do not

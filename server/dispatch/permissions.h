@@ -56,14 +56,15 @@ std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& 
 // has_rights() must be called.
 bool has_plain_rights(const SessionUser& identity, uint64_t version,
                       const RegisteredCommand& command, Arguments args);
-// Returns true if the user's rules allow the command. Takes only a few instructions. Also returns
+// Returns true if the user's rules allow the command. Also returns
 // false if the access rules have changed since `identity` was refreshed. REQUIRES: the number of
 // arguments fits the command's arity; the user is logged in.
 bool has_rights(const SessionUser& identity, const acl::Users& users,
                 const RegisteredCommand& command, Arguments args);
 // Returns the error reply if the session's user may not run ctx.command with ctx.args, and logs the
-// denial. Otherwise returns an empty text. Refreshes the user's permissions first. If the user was
-// deleted, the connection closes after the error reply.
+// denial. Also returns an error if the client is not logged in, or MULTI does not allow the
+// command. Otherwise returns an empty text. Refreshes the user's permissions first. If the user was
+// deleted, or may no longer listen to a subscribed channel, the connection closes after the reply.
 std::string rights_fault(Context& ctx);
 // Implements ACL DRYRUN: returns whether the command is allowed, or which permission is missing.
 // Errors: the error reply.

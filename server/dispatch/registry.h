@@ -55,7 +55,8 @@ class Registry {
  public:
   // `families` are the rows of all commands, in the order in which COMMAND lists them. `renames`
   // are (old name, new name) pairs of rename-command; an empty new name removes the command.
-  // Errors: an inconsistent row, a duplicate name, a rename of an unknown command.
+  // Errors: an inconsistent row, a duplicate name, a rename of an unknown command, an invalid new
+  // name.
   static core::Result<std::unique_ptr<Registry>> create(
       CommandFamilies families, std::span<const std::pair<std::string, std::string>> renames);
 

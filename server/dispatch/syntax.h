@@ -31,7 +31,8 @@ struct Syntax {
 // Returns the name that COMMAND DOCS uses for this kind of argument.
 std::string_view kind_name(Syntax::Kind kind);
 
-// Parses the notation. Errors: unbalanced brackets, an empty choice.
+// Parses the notation. Errors: unbalanced brackets, an empty choice, nothing to repeat, an unknown
+// type.
 core::Result<std::vector<Syntax>> parse_syntax(std::string_view notation);
 
 }  // namespace server

@@ -25,8 +25,8 @@ class DirectoryLock {
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
   // Locks the working directory. If it is locked, retries for `patience`. The forked child of a
-  // killed server may hold the lock and the sockets until the child exits. Errors: the directory
-  // is still locked.
+  // killed server may hold the lock and the sockets until the child exits. Errors: the lock
+  // file cannot be opened, or the directory is still locked.
   core::Result<> take(std::chrono::milliseconds patience);
   // Changes the working directory, and locks the new one instead. Errors: the reason. After an
   // error the directory and its lock are unchanged.

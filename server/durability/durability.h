@@ -7,11 +7,13 @@
 //   DataLoader, DataReplacer ─► keyspace ─► Saves: SnapshotSaver, BaseRewriter, TransferSaver
 //   journal ─► AppendLog, opened and closed by LogSwitch
 //
-// Invariants: at most one task saves, loads or replaces all data at a time (SaveSlot). After any
-// failure the files on disk are still a complete set. Work that waits for the disk runs on a
-// separate thread, never on an I/O thread.
-// Thread safety: all members may be called from any thread. The caller of replace_data() must hold
-// neither the stream's mutex nor the lock of a stripe.
+// Invariants: at most one task saves, loads or replaces all data at a time (SaveSlot); only SAVE
+// may also run during a rewrite. After any failure the files on disk are still a complete set. I/O
+// threads wait for the disk only in SAVE, in writes of the log, and in syncs of `always` that are
+// fast (AppendLog).
+// Thread safety: only the owner calls set_stream(), prepare(), recover(), start() and finish(). Any
+// thread may call the other members. The caller of
+// replace_data() must hold neither the stream's mutex nor the lock of a stripe.
 // Source: docs/architecture.md, "Durability".
 #pragma once
 

@@ -57,7 +57,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // client if earlier lines were lost.
   void add_monitored(std::string_view lines, bool are_some_lost);
   // Closes the connection if CLIENT KILL has ended it, or its user has lost a permission that the
-  // session needs. Otherwise retries the command that is held back or blocked.
+  // session needs. Ends subscriptions to shard channels that this server no longer owns. Then
+  // retries the command that is held back or blocked.
   void wake();
   // Checks whether the blocked command can be answered now.
   void poll();
@@ -83,7 +84,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void receive();
   // Closes the connection if the unexecuted input exceeds the limit for one command.
   void check_input();
-  // Counts the client's memory, and evicts clients if all clients together exceed the limit. Closes
+  // Counts the client's memory. Evicts keys if the announced input would exceed maxmemory, and
+  // evicts clients if all clients together exceed the limit. Closes
   // the evicted clients of this thread, which may include this one.
   void limit_memory();
   // Returns the place for the next read, after room was made for memory that it needs.

@@ -15,7 +15,7 @@ namespace server::net {
 
 IoThread::IoThread(size_t thread_index, ReplyLog& log)
     : index(thread_index),
-      context(1),  // only this thread runs the context, so it needs no locks
+      context(1),  // one thread runs the context, but others post to it
       sockets(context),
       loop(context, sockets,
            [this] {

@@ -5,8 +5,8 @@
 // Invariants: a connection belongs to one thread from accept to close; other threads post tasks to
 // that thread. At the end of each iteration of its event loop, a thread sends the replies to the
 // commands of that iteration.
-// Thread safety: any thread may call loop.post(), the wakers and connections.count(). All other
-// members of an IoThread must be used on that thread.
+// Thread safety: any thread may call loop.post(), wake() of the wakers, and connections.count().
+// All other members of an IoThread must be used on that thread.
 #pragma once
 
 #include <pthread.h>

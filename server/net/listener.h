@@ -75,7 +75,7 @@ class Listener {
   IoThreads& threads_;
   Config& config_;
   ClientAcceptor clients_;
-  std::mutex mutex_;  // this mutex guards endpoints_
+  std::mutex mutex_;  // this mutex guards the members below
   Endpoints endpoints_;
   std::string unix_path_;
 };

@@ -30,7 +30,7 @@ namespace {
 using core::keyspace::kAllStripes;
 using core::keyspace::LockMode;
 
-constexpr int64_t kForeverMs = 60'000;
+constexpr int64_t kIdleWaitMs = 60'000;
 
 // Parses the value of the option `replicaof`, which is `host port`.
 std::optional<ReplicaController::Target> parse_target(const std::string& text) {
@@ -163,7 +163,7 @@ void ReplicaController::run() {
       generation = generation_;
     }
     if (!target || !is_wanted(generation)) {
-      waker_->wait(kForeverMs);
+      waker_->wait(kIdleWaitMs);
       continue;
     }
     {

@@ -3,7 +3,7 @@
 // BigArgument: a big argument that was received into a separate buffer instead of the query
 // buffer. So a command can store it without a copy.
 //
-//   ClientInput ── append(), commit() ──► BigArgument ── take() ──► value of a key
+//   ClientInput ── take_from(), commit() ──► BigArgument ── take() ──► value of a key
 //
 // Invariants: take() leaves the bytes where they are, so text() stays valid as long as the caller
 // of take() keeps the bytes. Once the caller has changed or freed them, only head() may be read.

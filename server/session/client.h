@@ -112,10 +112,13 @@ struct ClientEndpoint {
   std::string address;  // address of the client, such as "127.0.0.1:50000" or "<socket path>:0"
   std::string local_address;
   Socket socket;
-  size_t thread_index = 0;     // index of the I/O thread that sends messages to the client
-  size_t view_index = 0;       // index in ClusterState of the thread that runs its commands
-  int64_t created_us = 0;      // monotonic time at which the client connected
-  std::function<void()> wake;  // Called to make the connection check `kill_requested`.
+  size_t thread_index = 0;  // index of the I/O thread that sends messages to the client
+  size_t view_index = 0;    // index in ClusterState of the thread that runs its commands
+  int64_t created_us = 0;   // monotonic time at which the client connected
+
+  // Makes the connection check `kill_requested` and the user's rights, and retry a command that is
+  // held back or blocked.
+  std::function<void()> wake;
 };
 
 // PublishedState: the state that the connection's thread writes and any thread reads.

@@ -89,7 +89,7 @@ enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipThis };
 
 // SessionUser: the user whose permissions a session has; see session_user.h.
 struct SessionUser {
-  std::shared_ptr<const acl::User> user;  // user of the session; null before the first command
+  std::shared_ptr<const acl::User> user;  // null only before a replayer's first command
   uint64_t version = 0;                   // version of the users when `user` was looked up
 
   // Equals `version` if `user` may run every command or the commands come from a journal; 0

@@ -18,7 +18,8 @@ namespace server {
 class Config;
 
 // Runs the mode that `launch` selects and returns the exit code. Returns nullopt if the process is
-// to serve clients. Prints to standard output. `arguments` excludes the program's name.
+// to serve clients. Prints results to standard output, and errors of tools that write a file to
+// standard error. `arguments` excludes the program's name.
 std::optional<int> run_tool(Launch launch, const Config& config,
                             std::span<const std::string> arguments, HealthQuestion question);
 

@@ -169,8 +169,9 @@ void* ArrayMemory::map(uint64_t size_bytes) {
 
 void ArrayMemory::unmap(void* memory, uint64_t size_bytes) {
   give_back_or_keep(tail_of(memory, size_bytes), size_bytes);
-  // The counter is reduced only after the pages were freed. Until then they are in use, and freeing
-  // many pages takes time.
+  // If this thread frees the pages, the counter is reduced only afterwards. Until then the pages
+  // are in use, and freeing many pages takes time. An array that is kept, or freed later, no longer
+  // counts here.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
 }
 

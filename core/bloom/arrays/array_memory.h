@@ -13,8 +13,8 @@
 // move them. All other arrays, and those of a forked child, keep small pages.
 // If the file cannot be created, arrays are anonymous shared mappings and every page counts as
 // touched. Possible causes are an old kernel, a limit on file sizes, and strict overcommit.
-// Thread safety: all members may be called from any thread. next_data() may also be called from
-// forked children, and takes no lock.
+// Thread safety: all members may be called from any thread. next_data() and data_end() may also be
+// called from forked children, and take no lock.
 // Source: memfd_create(2), lseek(2) about SEEK_DATA, madvise(2) about MADV_REMOVE.
 #pragma once
 

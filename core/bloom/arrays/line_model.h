@@ -53,7 +53,8 @@ struct LineShapes {
 // Returns a shape that keeps `error_rate` at `capacity` items. A shape is preferred if it takes at
 // most `memory_slack` more memory than a classic Bloom filter. Among the preferred shapes, returns
 // the one with the fewest lines per lookup, then with the least memory. If no shape is preferred,
-// returns the smallest one.
+// returns the smallest one. Returns nullopt if no shape with at most twice the memory of a classic
+// Bloom filter keeps the error rate.
 std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate,
                                           const LineShapes& shapes = {});
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes a node's metrics about its shard: its members, the lag of each member, failovers, and how
-// often the permit to serve writes expired.
+// Writes a node's metrics about its shard: its members, the members in sync, and the bytes that the
+// slowest connected member lacks. Also writes the number of failovers, and how often the permit to
+// serve writes ended early.
 //
-// Invariants: each metric has the label `shard`; only a leader reports the lag of the members.
+// Invariants: each metric has the label `shard`; only a leader reports the missing bytes.
 // Thread safety: pure function.
 #pragma once
 

@@ -4,7 +4,7 @@
 //
 // Invariants: even if all commands are used, the sampler and its history take less than kBytesMax
 // of memory.
-// Thread safety: none. sample() takes no lock that commands need.
+// Thread safety: none. sample() takes no lock of a stripe.
 #pragma once
 
 #include <cstdint>

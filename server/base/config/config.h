@@ -92,8 +92,8 @@ class Config {
   Config();
 
   // Reads the configuration file, then standard input, then the options of the command line;
-  // argv[0] is skipped. Errors: the text to print before exiting. Loads nothing if the result is
-  // not kServe.
+  // argv[0] is skipped. Errors: the text to print before exiting. Loads options only if the
+  // result is kServe or kCheckHealth.
   core::Result<Launch> load(int argc, const char* const* argv, int stdin_descriptor = 0);
 
   // Returns warnings for the operator about directives that have no effect in Bloomery. Each

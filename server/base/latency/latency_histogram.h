@@ -3,7 +3,7 @@
 // LatencyHistogram: counts a command's calls by duration, in ticks of TickClock.
 //
 // Each power of two has 16 buckets, so the times in a bucket differ by less than a sixteenth. A
-// time of fewer than 16 ticks has a bucket of its own.
+// time of fewer than 32 ticks has a bucket of its own.
 //
 // Invariants: a histogram has one writing thread, so adding needs no locked instruction.
 // Thread safety: only one thread may call add(). Any thread may call the other members. A

@@ -100,7 +100,7 @@ std::string_view advice_on(std::string_view kind) {
            "appendfsync everysec.";
   }
   if (kind.starts_with("expire-")) {
-    return "Many keys expire at once: spread their times, or lower hz.";
+    return "Many keys expire at once: spread their times.";
   }
   if (kind.starts_with("eviction-")) {
     return "Memory is short and keys must go before commands can run: raise maxmemory, or lower "

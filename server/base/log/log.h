@@ -27,8 +27,8 @@ core::Result<> open_log(LogLevel level, const std::string& file,
 void set_log_level(LogLevel level);
 void flush_log();
 
-// The functions below log a line at one of Redis' four levels. As in Redis, errors have the mark of
-// warnings, '#'.
+// The functions below log a line at Redis' level verbose, notice or warning. As in Redis, errors
+// have the mark of warnings, '#'.
 template <class... Args>
 void log_verbose(spdlog::format_string_t<Args...> format, Args&&... args) {
   spdlog::debug(format, std::forward<Args>(args)...);

@@ -50,7 +50,7 @@ class Member {
   Member& operator=(const Member&) = delete;
 
   // Advances the member to the given time. Must be called when the state of the replication
-  // changes, and at least 20 times within PermitTimes::ask_us.
+  // changes, and about 20 times within PermitTimes::ask_us.
   void tick(int64_t now_us, const ReplicationFacts& facts);
 
   // Adopts the topology that etcd has, from a watch or a read, if it supersedes the known one.

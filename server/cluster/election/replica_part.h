@@ -23,10 +23,11 @@ class ReplicaPart {
  public:
   explicit ReplicaPart(MemberState& state) : state_(state), election_(state.options.id) {}
 
-  // All functions of ReplicaPart require that this node does not lead.
+  // All functions except reset(), led() and refused() require that this node does not lead.
   void step(const Shard& shard, int64_t now_us);
   // Promises the leader of `epoch` not to take over. Returns false if this node knows a higher
-  // epoch, is itself requesting a takeover, or has not yet written `epoch` to its disk.
+  // epoch, is itself requesting a takeover, or has not yet written `epoch` to its disk. Also
+  // returns false if `epoch` is implausibly high (kEpochsAhead).
   bool promise(const Shard& shard, uint64_t epoch, int64_t now_us);
   bool can_stand(const Shard& shard, int64_t now_us) const;
   // Executes CLUSTER FAILOVER FORCE: takes over even if the leader is alive. Errors: the reply to

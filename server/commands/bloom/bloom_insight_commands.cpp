@@ -4,8 +4,9 @@
 // filter. BF.PLAN and BF.STATS exist only in Bloomery.
 //
 // BF.STATS counts bits under the shared lock of the key. If a filter is bigger than kReadBytes,
-// BF.STATS reads only a sample of this size, otherwise all bits. Lookups run at the same time; adds
-// to the same stripe wait until BF.STATS has finished.
+// BF.STATS reads only a sample of this size, otherwise all bits. For deletable layouts it reads
+// only the layout's counters. Lookups run at the same time; adds to the same stripe wait until
+// BF.STATS has finished.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterRequest: the filter that BF.RESERVE, BF.INSERT or BF.PLAN asks for. This file parses all
-// options of these commands. Settings that a command omits come from the server's bf-* options.
+// FilterRequest: the filter that BF.RESERVE or BF.INSERT asks for. This file parses all options of
+// these commands and of BF.PLAN. Settings that a command omits come from the server's bf-* options.
 //
-// Invariants: the parameters of a parsed request are in range. So the creation of the filter can
-// fail only at a memory limit or for lack of memory.
-// Thread-safe: the functions share only the atomic values of the configuration.
+// Invariants: each parameter of a parsed request is in range. The creation of the filter can still
+// fail. The parameters may not fit the layout or the window, or memory or a limit may not suffice.
+// Thread safety: the functions share only the atomic values of the configuration.
 // Source: https://redis.io/docs/latest/commands/bf.reserve and bf.insert; TIGHTENING, SEED and
 // VALIDATESCALETO are valkey-bloom's.
 #pragma once
@@ -55,9 +55,9 @@ struct FilterRequest {
 // its filters get RedisBloom's layout.
 core::bloom::FilterParameters default_filter_parameters(const Config& config, CommandOrigin origin);
 
-// Parses "BF.RESERVE key error_rate capacity [option ...]". If the command comes from Bloomery's
-// own journal, the configuration does not supply missing options, because the journal states every
-// setting that matters.
+// Parses "BF.RESERVE key error_rate capacity [option ...]". Bloomery's own journal
+// states every setting except a tightening ratio that was not given. For such a ratio the
+// configuration is ignored, so that replay does not depend on it.
 core::Result<FilterRequest> parse_reserve(const Context& ctx);
 // Parses "BF.INSERT key [option ...] [ITEMS item ...]".
 core::Result<FilterRequest> parse_insert(const Context& ctx);

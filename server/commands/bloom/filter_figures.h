@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterFigures: statistics of a filter and of its layers, for BF.STATS and BF.SCAN.
+// FilterFigures: statistics of a filter and of its layers, for BF.STATS, BF.SCAN and the
+// dashboard.
 // Invariants: the statistics are a copy, which does not change when the filter changes.
 // Thread safety: each object belongs to one thread. Functions that read a filter need the shared
 // lock of the filter's key.
@@ -104,8 +105,8 @@ FilterFigures figures_of(const core::bloom::ScalableFilter& filter, uint64_t rea
 // full. Returns nullopt for a filter with a window.
 std::optional<uint64_t> items_left_in(const core::bloom::ScalableFilter& filter);
 
-// Returns the fraction of bits that are set, with layers weighted by size. Reads the same bits as
-// figures_of().
+// Returns the fraction of bits that are set (of cells in use for `fingerprints`), with layers
+// weighted by size. Reads the same bits as figures_of().
 double fill_ratio_of(const core::bloom::ScalableFilter& filter, uint64_t read_bytes);
 
 }  // namespace server

@@ -42,7 +42,8 @@ struct ClientFilter {
 struct ClientIdRule {
   int64_t min;
   std::string_view error;
-  // True if only ids may follow the first id; false if an option may follow.
+  // The error for a word after the first id that is neither an id nor an option: `error` if true,
+  // else a syntax error.
   bool takes_ids_only;
 };
 // The rule of CLIENT LIST: it accepts ids below 1, which no client has.

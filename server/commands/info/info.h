@@ -24,8 +24,9 @@ struct Source {
   core::keyspace::Locking locking;
 };
 
-// Returns the text. `names` are section names, `default`, `all` or `everything`, and are
-// case-insensitive. No names select the default sections. Unknown names are ignored.
+// Returns the text. `names` are titles of sections, or the other words in the table of
+// info.cpp, such as `all`. They are case-insensitive. No names select the default sections. Unknown
+// names are ignored.
 std::string text_of(const Source& source, std::span<const std::string_view> names);
 
 }  // namespace server::info

@@ -3,7 +3,7 @@
 // CLUSTER, READONLY, READWRITE and ASKING, for this server as a node of a cluster.
 //
 // Outside a cluster these commands answer with Redis' error, by which clients recognize a single
-// server. Commands that would change the topology are always rejected.
+// server. Commands that would change the topology are rejected, except CLUSTER FAILOVER.
 #include "server/commands/replication/cluster_commands.h"
 
 #include <fmt/format.h>
@@ -178,8 +178,8 @@ void read_replicas(Context& ctx, bool reads) {
 }
 
 /* CLUSTER SAVECONFIG | ASKING */
-// CLUSTER SAVECONFIG replies OK, because the configuration is always saved. ASKING replies OK,
-// because no slot is ever migrated.
+// CLUSTER SAVECONFIG does nothing, because the topology is in etcd or, in an emulated cluster,
+// nowhere. ASKING replies OK, because no slot is ever migrated.
 void accept(Context& ctx) {
   ctx.reply.ok();
 }
@@ -286,7 +286,7 @@ constexpr Command kClusterSubcommands[] = {
     newer(node_question<cluster_replicas>("replicas", "Lists a node's replicas"), "5.0.0"),
     order("replicate", 3, "Always fails: would make the node a replica", "node-id"),
     reset_row(),
-    order<accept>("saveconfig", 2, "Does nothing: no state of the cluster is kept"),
+    order<accept>("saveconfig", 2, "Does nothing: this server needs no saved configuration"),
     order("set-config-epoch", 3, "Always fails: would set the epoch", "config-epoch:integer"),
     order("setslot", -4, "Always fails: would move a slot",
           "slot:integer (IMPORTING node-id | MIGRATING node-id | NODE node-id | STABLE)"),

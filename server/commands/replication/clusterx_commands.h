@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// fail_over: the handler of CLUSTER FAILOVER, by which a replica takes over from its leader.
+// fail_over: the part of CLUSTER FAILOVER after its checks. A replica takes over from its leader.
 //
 // Thread safety: must be called by the session's thread.
 #pragma once

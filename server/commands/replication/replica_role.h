@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Replies to ROLE on a replica, and returns replication offsets.
+// Replies to ROLE on a replica, returns replication offsets, and starts a new replication history.
 //
 // Thread safety: the thread that runs the command calls the functions.
 #pragma once

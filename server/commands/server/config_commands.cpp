@@ -58,8 +58,8 @@ core::Result<> follow_append_only(Context& ctx, std::span<const NamedValue> old)
   return followed;
 }
 
-// The append log can be switched on while the server loads data. It then begins when the load has
-// ended.
+// Returns whether the option must not change while the server loads data. The append log may be
+// switched on meanwhile. It then begins when the load has ended.
 bool is_denied_while_loading(std::string_view name) {
   return find_option(name) == static_cast<size_t>(OptionId::kDir);
 }

@@ -53,7 +53,7 @@ core::Result<Overflow> parse_overflow(std::string_view word) {
   return core::Error{std::string(kInvalidOverflow)};
 }
 
-// Parses one operation. `words` starts with GET, SET or INCRBY, followed by its arguments.
+// Parses one operation. `arguments` starts with GET, SET or INCRBY, followed by its arguments.
 core::Result<FieldOperation> parse_operation(Arguments arguments, uint64_t limit_bits) {
   FieldOperation operation;
   if (equals_ignore_case(arguments[0], "SET")) operation.action = Action::kSet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Helpers of the bitmap commands. They return string values as bytes, parse bit offsets, and
-// provide space to write bits.
+// Helpers of the bitmap commands. They return string values as bytes, return the limit
+// of bit offsets, and provide space to write bits.
 //
 // Thread safety: the thread that runs the command calls the functions. Functions with a key as
 // argument require the key's lock.

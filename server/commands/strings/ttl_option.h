@@ -2,7 +2,8 @@
 //
 // TtlOption: EX, PX, EXAT and PXAT of SET, GETEX and the commands that create filters.
 //
-// Thread safety: each object belongs to one thread. The functions read only the context's clock.
+// Thread safety: each object belongs to one thread. commit_set() requires the key's
+// exclusive lock. The other functions change no shared state.
 // Source: https://redis.io/docs/latest/commands/set
 #pragma once
 

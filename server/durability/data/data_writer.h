@@ -6,6 +6,7 @@
 // Invariants: the stream's mutex is locked before the stripes. While a thread holds the mutex and
 // all stripes, the data match their position in the stream.
 // Thread safety: all members may be called from any thread, and in a forked child.
+// set_stream() must not overlap any other call.
 #pragma once
 
 #include <mutex>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Returns names of temporary files, which are renamed when complete.
+// Returns names of temporary files. Complete snapshots and bases are renamed. The file for replicas
+// is sent, then removed.
 //
 // Thread-safe: the functions keep no state. The names contain the process id, so they must be
 // determined before a fork.

@@ -23,7 +23,9 @@
 // may be lost. If writing fails (fails()), clients with pending writes get failure_text(), new
 // writes are refused (Availability), and the log's thread retries. With `always` a failure ends the
 // process before any affected write is acknowledged.
-// Thread safety: all members may be called from any thread.
+// Thread safety: any thread may call the members, with these exceptions. One thread at a time may
+// call start() and stop(). prepare_rotation() and the functions of files() follow the rules of
+// AofWriter and LogFiles.
 // Source: docs/architecture.md, "The journal".
 #pragma once
 

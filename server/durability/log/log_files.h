@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// LogFiles: the set of files of the append log. Opens a new file for a rewrite, and replaces the
-// base. Also knows whether a start from these files would restore the keyspace.
+// LogFiles: the set of files of the append log. Opens the log, and replaces its base. Also knows
+// whether a start from these files would restore the keyspace.
 //
 // Invariants: the invariants of AofWriter and AofDirectory hold. While the files contain discarded
 // data (are_stale()), no sync makes a write safe.
-// Thread safety: any thread may read the counters, and may call write() and sync() of the writer.
-// Only one thread at a time may call the other functions. That thread must have locked all stripes,
-// or have claimed the save slot.
+// Thread safety: any thread may read the counters, and may call write(), write_position() and
+// sync() of the writer, are_stale(), set_stale() and needs_new_base(). Only one thread at a time
+// may call the functions that change files. That thread holds the mutex of LogSwitch, or has
+// claimed the save slot.
 // Source: docs/formats.md, "Append log".
 #pragma once
 

@@ -3,7 +3,7 @@
 // ReplyLog: the interface of the append log for replies that wait until the log has their writes.
 //
 // Invariants: offsets only grow. An offset is safe when the replies that wait for it may be sent.
-// It then stays safe.
+// It then stays safe, unless CONFIG SET appendfsync makes the rule stricter.
 // Thread safety: all members may be called from any thread.
 #pragma once
 

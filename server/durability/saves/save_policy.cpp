@@ -33,8 +33,8 @@ bool log_has_outgrown(uint64_t size_bytes, uint64_t base_bytes, uint64_t percent
          static_cast<double>(percentage) * static_cast<double>(base);
 }
 
-// The first two retries of a failed rewrite begin at once. Later retries begin after 1, 2, 4 …
-// minutes, at most an hour.
+// After the first two failures of a rewrite there is no delay, except the least delay of the
+// caller. Later retries begin after 1, 2, 4 … minutes, at most an hour.
 int64_t rewrite_delay_us(uint64_t failures) {
   constexpr uint64_t kFreeFailures = 3;
   if (failures < kFreeFailures) return 0;

@@ -26,7 +26,8 @@ class SocketSet {
  public:
   class Watcher {
    public:
-    // Called with the events that epoll reports: EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR.
+    // Called with the events that epoll reports: EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR, and
+    // EPOLLRDHUP if it was asked for.
     virtual void on_ready(uint32_t events) = 0;
 
    protected:

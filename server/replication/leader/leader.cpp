@@ -493,9 +493,9 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
   const auto started = parts_.durability.saves.transfers.start(std::move(transfer));
   if (started) return;
   const std::scoped_lock lock(mutex_);
-  // If the fork failed, transfer.finished() has stored the error in snapshot_->result. If start()
-  // failed before the fork, no result is stored, so the snapshot is dropped here. In both cases the
-  // leader soon tries to make a new snapshot.
+  // If the fork failed, transfer.finished() has stored the error in snapshot_->result, and
+  // finish_snapshot() disconnects the replicas that wait for it. If start() failed before the fork,
+  // no result is stored. The snapshot is dropped here, and the leader soon tries again.
   if (!snapshot_->result) snapshot_.reset();
   constexpr int64_t kRetryUs = 100'000;
   constexpr int64_t kRetryForMemoryUs = 10 * core::kSecondUs;

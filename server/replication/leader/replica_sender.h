@@ -8,7 +8,7 @@
 // blocking, and buffers only short texts. With TLS the bytes go through the session's stream, from
 // which an I/O thread reads at the same time.
 // Thread safety: once Leader has listed an object, only the leader's thread may use it. Any thread
-// may call shut_down().
+// may call shut_down(), and may read `client` and `cursor` while it holds Leader's mutex.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,8 @@
 //   pause before the next attempt, field master_link_down_reason of INFO
 //
 // Code that ends the link returns an Error with the cause and, in parentheses, the option that may
-// help. All these errors are passed to record_end().
+// help. All these errors are passed to record_end(), unless a change of the
+// role has cancelled the session.
 //
 // Invariants: the pause before the next attempt doubles after each failure. It is short again after
 // a link whose stream has made progress. The kind of failure determines the longest pause, and how

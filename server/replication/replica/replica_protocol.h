@@ -73,7 +73,8 @@ class ReplicaProtocol {
   void tick(int64_t now_us);
   // Called when the snapshot is loaded. The stream continues after it.
   void loaded(int64_t now_us);
-  // Called during a long load. Sends a keepalive to the leader.
+  // Called during a long load, and while the own append log accepts no data. Sends a keepalive to
+  // the leader, and restarts the timeout for silence.
   void keep_alive(int64_t now_us);
   // Sets the state of the append log that acknowledgements report. If the log has begun to fail, or
   // works again, the next tick() sends an acknowledgement without delay.

@@ -6,7 +6,7 @@
 // if the check shows that the snapshot can be loaded. Commands and transactions of the stream are
 // applied, counted and forwarded under the replication's apply_mutex(), and only while the session
 // has not been cancelled.
-// Thread safety: belongs to the replica's thread; other threads may read the counters.
+// Thread safety: belongs to the replica's thread; other threads may read ReplicaFigures.
 // Source: docs/replication.md, "Following a leader".
 #pragma once
 

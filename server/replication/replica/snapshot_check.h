@@ -4,7 +4,8 @@
 //
 // All values of a small snapshot are decoded, as when it is loaded. If the snapshot or one of its
 // values is big, no values are decoded, so that memory never holds the data twice. The checksum of
-// the snapshot then proves that the values are those that the leader wrote.
+// the snapshot, if it has one and `rdbchecksum` is `yes`, then proves that the values are those
+// that the leader wrote.
 // Thread safety: any thread may call the function, which keeps no state.
 // Source: docs/replication.md, "A full sync".
 #pragma once

@@ -8,7 +8,7 @@
 // and the stream continues as it did on the leader. If data are missing because of the failure, the
 // stream ends. But on a replica that evicts keys (replica-ignore-maxmemory no), commands on these
 // keys may fail, and the stream continues.
-// Thread safety: belongs to one thread; other threads may read the counters.
+// Thread safety: belongs to one thread; other threads may read StreamFigures.
 // Source: docs/replication.md, "The replica's stream".
 #pragma once
 

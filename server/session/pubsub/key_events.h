@@ -4,8 +4,8 @@
 // notify-keyspace-events.
 //
 // Invariants: events are published under the lock under which the key changed, so that a key's
-// messages have the order of its changes. While notify-keyspace-events is empty, commands do not
-// call KeyEvents: see ChangeListeners.
+// messages have the order of its changes. While there are no ChangeListeners, commands do not call
+// KeyEvents. While notify-keyspace-events is empty, notify() returns at once.
 // Thread safety: all members may be called from any thread.
 // Source: redis.io/docs/manual/keyspace-notifications; docs/architecture.md, "Keyspace
 // notifications".

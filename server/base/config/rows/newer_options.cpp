@@ -18,8 +18,8 @@ std::vector<Option> newer_flags() {
       flag("enable-debug-assert", "no", {.mutability = kImmutable}),
       flag("extended-redis-compatibility", "no"),
       flag("gopher-enabled", "no"),
-      // hide-user-data-from-log has no effect, because the log never contains keys, items or
-      // values.
+      // hide-user-data-from-log has no effect: the log never contains items or values. It names a
+      // key only where a filter excludes replicas of another kind (foreign_replicas.cpp).
       flag("hide-user-data-from-log", "yes"),
       flag("import-mode", "no"),
       flag("io-threads-always-active", "no"),
