@@ -17,14 +17,14 @@
 
 namespace server {
 
-Shutdown::Request Shutdown::usual_request() const {
+FinalSave Shutdown::usual_save() const {
   const bool has_save_points = !parts_.config.text(OptionId::kSave).empty();
-  return {.save = has_save_points ? FinalSave::kBySavePoints : FinalSave::kNone};
+  return has_save_points ? FinalSave::kBySavePoints : FinalSave::kNone;
 }
 
 Shutdown::Request Shutdown::signal_request(int64_t words) const {
   enum Bit : int64_t { kSave = 1, kNoSave = 2, kNow = 4, kForce = 8 };
-  Request request = usual_request();
+  Request request;
   if ((words & kSave) != 0) request.save = FinalSave::kRequired;
   if ((words & kNoSave) != 0) request.save = FinalSave::kNone;
   request.is_forced = (words & kForce) != 0;
@@ -37,7 +37,13 @@ void Shutdown::begin(const Request& request) {
   std::unique_lock lock(mutex_);
   const bool is_first = state_ == State::kNone;
   if (state_ == State::kEnding || (!is_first && request.waits_for_replicas)) return;
-  request_ = request;
+  if (is_first) {
+    request_ = request;
+  } else {
+    if (request.save) request_.save = request.save;
+    request_.is_forced |= request.is_forced;
+    request_.is_signal |= request.is_signal;
+  }
   deadline_us_ = request.waits_for_replicas ? replicas_deadline_us() : 0;
   if (!is_first) {
     lock.unlock();
@@ -136,7 +142,7 @@ void Shutdown::take_back() {
 void Shutdown::finish() {
   Durability& durability = parts_.durability;
   if (!durability.availability.has(Availability::kLoading)) {
-    if (auto ready = durability.prepare_end(request_.save); !ready) {
+    if (auto ready = durability.prepare_end(request_.save.value_or(usual_save())); !ready) {
       const bool is_hopeless = request_.is_signal && durability.append_log.fails();
       if (!request_.is_forced && !is_hopeless) {
         const bool is_only_snapshot = durability.log_holds_everything();

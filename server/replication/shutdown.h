@@ -12,7 +12,8 @@
 // write, because both are determined when no write is running. An attempt that fails or is aborted
 // leaves the server as it was.
 // Thread safety: all members may be called from any thread that holds no stripe lock. An I/O thread
-// or the caller of look() saves the data. begin() does not wait for the save.
+// or the caller of look() saves the data. The first begin() does not wait for the save. A later one
+// that ends the wait may save the data on the caller's thread.
 // Source: SHUTDOWN as in Redis 7.0.15.
 #pragma once
 
@@ -52,8 +53,9 @@ class Shutdown {
     Process& process;
   };
   struct Request {
-    // Whether to save a snapshot. The append log is synced in both cases.
-    FinalSave save = FinalSave::kNone;
+    // Whether to save a snapshot; without a value, the save points decide. The append log is synced
+    // in all cases.
+    std::optional<FinalSave> save = std::nullopt;
     bool is_forced = false;  // true to end the process even if the data cannot be saved
 
     // True for a request by a signal, whose sender receives no error. So the server ends even if
@@ -65,15 +67,14 @@ class Shutdown {
 
   explicit Shutdown(const Parts& parts) : parts_(parts) {}
 
-  // Returns the request for SHUTDOWN without options. The save points then decide whether to save.
-  Request usual_request() const;
   // Returns the request that a received SIGINT or SIGTERM makes. `words` is the value of
   // shutdown-on-sigint or shutdown-on-sigterm, with one bit for each word.
   Request signal_request(int64_t words) const;
-  // Starts an attempt to shut down. If an attempt is waiting already, this request joins it. A
-  // request without a wait for replicas ends the wait of that attempt. If the data cannot be saved,
-  // the reason is logged, and the server continues. Two kinds of requests end the server even then:
-  // a forced request, and a signal while the append log fails.
+  // Starts an attempt to shut down. If an attempt is waiting already, this request joins it if
+  // it does not wait for replicas. It ends the wait of that attempt, and changes whether to save a
+  // snapshot only if it says so. If the data cannot be saved, the reason is logged, and the server
+  // continues. Two kinds of requests end the server even then: a forced request, and a signal while
+  // the append log fails.
   void begin(const Request& request);
   // Aborts the waiting attempt. Errors: no attempt is waiting.
   core::Result<> abort();
@@ -87,6 +88,7 @@ class Shutdown {
   std::optional<int64_t> left_ms() const;
 
  private:
+  FinalSave usual_save() const;
   // Returns the deadline of the wait for replicas; 0 for no wait.
   int64_t replicas_deadline_us() const;
   void record_writes_ended(uint64_t attempt);
@@ -102,7 +104,7 @@ class Shutdown {
   std::atomic<uint64_t> attempt_{0};
   std::atomic<int64_t> deadline_us_{0};  // end of the wait for replicas; 0 for none
 
-  // This mutex serializes state changes, and guards the members below.
+  // This mutex serializes state changes, except the end of kEnding, and guards the members below.
   mutable OrderedMutex mutex_{LockRank::kShutdown};
   Request request_;
   // Offset that the replicas must reach; unknown until all writes have ended.

@@ -113,7 +113,7 @@ void shutdown(Context& ctx) {
     return aborted ? ctx.reply.ok() : ctx.reply.error(aborted.error().message);
   }
   log_notice("User requested shutdown...");
-  Shutdown::Request request = shutdown.usual_request();
+  Shutdown::Request request;
   if (options.save) request.save = FinalSave::kRequired;
   if (options.nosave) request.save = FinalSave::kNone;
   request.is_forced = options.force;

@@ -63,7 +63,7 @@ TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {
 TEST_F(ShutdownTest, SignalsAskWhatTheirOptionsSay) {
   const Shutdown::Request usual = shutdown_.signal_request(0);
   EXPECT_TRUE(usual.is_signal);
-  EXPECT_EQ(usual.save, shutdown_.usual_request().save);
+  EXPECT_EQ(usual.save, std::nullopt);
   EXPECT_TRUE(usual.waits_for_replicas);
   EXPECT_FALSE(usual.is_forced);
   EXPECT_EQ(shutdown_.signal_request(1).save, FinalSave::kRequired);
@@ -204,6 +204,28 @@ TEST_F(ShutdownTest, FailedSavePreventsIt) {
   EXPECT_EQ(shutdowns_requested_, 0);
   fail_next_operation();
   EXPECT_EQ(run({"SHUTDOWN", "SAVE", "FORCE"}), "");
+  EXPECT_EQ(shutdowns_requested_, 1);
+}
+
+TEST_F(ShutdownTest, EndingTheWaitKeepsTheSave) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  Shutdown::Request signal = shutdown_.signal_request(0);
+  signal.waits_for_replicas = false;
+  for (const Shutdown::Request& request :
+       {Shutdown::Request{.waits_for_replicas = false}, signal}) {
+    EXPECT_EQ(run({"SHUTDOWN", "SAVE"}), "");
+    end_writes_();
+    fail_next_operation();
+    shutdown_.begin(request);
+    EXPECT_EQ(shutdowns_requested_, 0);
+    EXPECT_THAT(client_->try_answer(), kFailed);
+  }
+  EXPECT_EQ(run({"SHUTDOWN", "SAVE"}), "");
+  end_writes_();
+  fail_next_operation();
+  shutdown_.begin({.save = FinalSave::kNone, .waits_for_replicas = false});
   EXPECT_EQ(shutdowns_requested_, 1);
 }
 
