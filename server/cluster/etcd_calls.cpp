@@ -259,7 +259,7 @@ void EtcdCalls::finish(const RunningPointer& call, EtcdAnswer answer) {
   call->limit.cancel();
   close(std::exchange(call->link, nullptr));
   calls_.erase(call);
-  call->call.handler(std::move(answer));
+  if (!call->call.handler(std::move(answer))) move_on(call->member);
 }
 
 void EtcdCalls::move_on(size_t failed) {

@@ -61,7 +61,9 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
     std::string path;
     std::string body;
     bool may_be_repeated = false;  // the call only reads data, or extends a lease
-    std::function<void(EtcdAnswer)> handler;
+    // Returns whether the answer was understood. If it was not, the next member becomes the current
+    // one.
+    std::function<bool(EtcdAnswer)> handler;
   };
   // Stream: a request whose reply does not end.
   struct Stream {

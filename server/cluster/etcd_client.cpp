@@ -53,10 +53,12 @@ void EtcdClient::call(EtcdRequest kind, std::string_view path, std::string body,
                       bool may_be_repeated) {
   auto on_answer = [this, kind, parse, handler = std::move(handler)](EtcdAnswer answer) {
     EtcdResult<Reply> result{answer.outcome, {}, std::move(answer.error)};
+    bool is_understood = true;
     if (result.answered()) {
       if (auto reply = parse(answer.reply)) {
         result.reply = *std::move(reply);
       } else {
+        is_understood = false;
         // A reply that cannot be parsed leaves the outcome unknown: etcd may have executed the
         // call.
         result.outcome = EtcdOutcome::kUnknown;
@@ -66,6 +68,7 @@ void EtcdClient::call(EtcdRequest kind, std::string_view path, std::string body,
     }
     report(kind, result.error);
     handler(std::move(result));
+    return is_understood;
   };
   calls_->start({std::string(path), std::move(body), may_be_repeated, std::move(on_answer)});
 }

@@ -16,11 +16,20 @@ namespace {
 constexpr int64_t kAnnounceUs = 1'000'000;
 
 bool is_wildcard(const std::string& word) {
-  return word == "*" || word == "0.0.0.0" || word == "::" || word == "-::*";
+  return word == "*" || word == "0.0.0.0" || word == "::" || word == "::*";
 }
 
 bool is_loopback(const std::string& word) {
-  return word.starts_with("127.") || word == "::1" || word == "-::1";
+  return word.starts_with("127.") || word == "::1";
+}
+
+// Returns the addresses of the option `bind`. A leading '-' marks an optional address.
+std::vector<std::string> addresses_of(const std::string& bind) {
+  std::vector<std::string> words = split_at_spaces(bind);
+  for (std::string& word : words) {
+    if (word.starts_with('-')) word.erase(0, 1);
+  }
+  return words;
 }
 
 // Returns the address at which other nodes reach a server whose option `bind` has changed. `ip` is
@@ -28,8 +37,8 @@ bool is_loopback(const std::string& word) {
 // returns an address of the new `bind` if one is suitable. In all other cases returns `ip`.
 std::string moved_address(const std::string& ip, const std::string& bind_before,
                           const std::string& bind_now) {
-  const auto before = split_at_spaces(bind_before);
-  const auto now = split_at_spaces(bind_now);
+  const auto before = addresses_of(bind_before);
+  const auto now = addresses_of(bind_now);
   const auto has = [&ip](const auto& words) { return std::ranges::find(words, ip) != words.end(); };
   if (!has(before) || has(now) || std::ranges::any_of(now, is_wildcard)) return ip;
   const auto found = std::ranges::find_if_not(now, is_loopback);

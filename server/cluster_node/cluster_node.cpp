@@ -24,6 +24,7 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kTicksPerQuestion = 20;
+constexpr int64_t kFileRetryUs = 1'000'000;  // pause after a failed write of cluster.json
 
 Service service_of(MemberService service) {
   if (service == MemberService::kServes) return Service::kUp;
@@ -320,7 +321,7 @@ void ClusterNode::settle() {
     figures_->on_topology(file_.topology, member_->topology());
     file_.topology = member_->topology();
     peers_->keep_only(file_.topology.topology);
-    due_ = Due{true, true, due_.release};
+    due_.view = due_.file = true;
   }
   departure_.step(permit_clock_us());
   for (auto actions = member_->take_actions(); !actions.empty();
@@ -349,11 +350,17 @@ void ClusterNode::settle() {
   show_service();
   if (std::exchange(due_.release, false)) parts_.host.release_writes();
   waits_.step(*member_, permit_clock_us());
-  if (std::exchange(due_.file, false)) {
+  if (due_.file && permit_clock_us() >= due_.file_after_us) {
+    due_.file = false;
     slow_.file.run([this, file = file_] {
       const auto written = write_node_file(path_, file);
-      // If the file was not written, the Member requests the write again later.
-      if (!written) return log_warning("Cluster: {}", written.error().message);
+      if (!written) {
+        log_warning("Cluster: {}", written.error().message);
+        return post([this](Member&, int64_t now_us) {
+          due_.file = true;
+          due_.file_after_us = now_us + kFileRetryUs;
+        });
+      }
       post([file](Member& member, int64_t now_us) { record_kept(member, file, now_us); });
     });
   }

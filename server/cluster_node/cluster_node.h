@@ -103,6 +103,7 @@ class ClusterNode final : public MemberQueue {
     bool view = true;
     bool file = false;
     bool release = false;
+    int64_t file_after_us = 0;  // the file is not written before this time
   };
 
   ClusterNode(const Parts& parts, NodeFile file, std::string path,

@@ -54,17 +54,26 @@ class Peers::Link {
         address_(std::move(address)),
         thread_(start_thread("peer", [this] { run(); })) {}
   ~Link() {
-    {
-      const std::scoped_lock lock(mutex_);
-      is_ending_ = true;
-    }
-    waker_.wake();
-    has_calls_.notify_all();
+    end();
     thread_.join();
-    for (Call& call : calls_) answer(std::move(call.handler), std::nullopt);
   }
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
+
+  // Makes the thread end soon, without waiting for it. Calls that were not sent get no answer.
+  void end() {
+    std::deque<Call> unsent;
+    {
+      const std::scoped_lock lock(mutex_);
+      is_ending_ = true;
+      unsent.swap(calls_);
+    }
+    waker_.wake();
+    has_calls_.notify_all();
+    for (Call& call : unsent) answer(std::move(call.handler), std::nullopt);
+  }
+  // Returns whether the thread has ended, so that the destructor does not wait.
+  bool has_ended() const { return has_ended_.load(std::memory_order_acquire); }
 
   void call(std::vector<std::string> words, Handler handler, std::chrono::milliseconds delay) {
     Call dropped;
@@ -95,6 +104,11 @@ class Peers::Link {
   }
 
   void run() {
+    serve();
+    has_ended_.store(true, std::memory_order_release);
+  }
+
+  void serve() {
     for (;;) {
       std::unique_lock lock(mutex_);
       has_calls_.wait(lock, [this] { return is_ending_ || !calls_.empty(); });
@@ -165,6 +179,7 @@ class Peers::Link {
   std::condition_variable has_calls_;
   std::deque<Call> calls_;
   std::atomic<bool> is_ending_{false};
+  std::atomic<bool> has_ended_{false};
   Waker waker_;
   // Only this link's thread uses link_ and reported_.
   std::optional<RespClient> link_;
@@ -193,7 +208,16 @@ void Peers::call(const Node& node, std::vector<std::string> words, Handler handl
 void Peers::keep_only(const Topology& topology) {
   std::set<Address> named;
   for (const Node& node : topology.nodes) named.insert(address_of(node));
-  std::erase_if(links_, [&](const auto& item) { return !named.contains(item.first); });
+  for (auto link = links_.begin(); link != links_.end();) {
+    if (named.contains(link->first)) {
+      ++link;
+      continue;
+    }
+    link->second->end();
+    ending_.push_back(std::move(link->second));
+    link = links_.erase(link);
+  }
+  std::erase_if(ending_, [](const auto& link) { return link->has_ended(); });
 }
 
 }  // namespace server::cluster

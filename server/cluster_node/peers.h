@@ -2,12 +2,13 @@
 //
 // Peers: sends other nodes of the cluster short commands (CLUSTERX), which are answered in one
 // line. Each called address has one link and one thread, until keep_only() ends the link. The link
-// is kept between calls.
+// is kept between calls. A thread may wait long in a lookup by DNS, so only the destructor waits
+// for threads.
 //
 // Invariants: each handler runs once, on the io_context, unless the io_context stops first. Calls
-// to one address run one after the other. A call first waits for the earlier calls to its address,
-// and then ends within its time limit. A call that has waited for longer than its time limit is not
-// sent, and its handler gets nullopt.
+// to one address run one after the other. A call first waits for the earlier calls to its address.
+// Then it ends within its time limit, plus the time of a lookup by DNS. A call that has waited for
+// longer than its time limit is not sent, and its handler gets nullopt.
 // Thread safety: members are called on the thread that runs the io_context.
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once
@@ -66,6 +67,7 @@ class Peers {
   const Tls* const tls_;
   const int64_t limit_ms_;
   std::map<Address, std::unique_ptr<Link>> links_;
+  std::vector<std::unique_ptr<Link>> ending_;  // links whose threads may still run
 };
 
 }  // namespace server::cluster

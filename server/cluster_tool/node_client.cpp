@@ -28,6 +28,7 @@ int64_t number_field(std::string_view text, std::string_view name) {
 // Creates a context for TLS. Errors: a certificate or key file named by the options cannot be used.
 core::Result<std::shared_ptr<SSL_CTX>> tls_context(const NodeAccess& access) {
   std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
+  if (context == nullptr) return core::Error{"ERR TLS cannot be initialized"};
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   core::Result<> loaded;

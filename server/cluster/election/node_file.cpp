@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 
 #include "persistence/files/file.h"
@@ -19,12 +20,14 @@ namespace json = boost::json;
 
 constexpr uint64_t kNodeFileFormat = 1;
 constexpr size_t kNodeFileBytesMax = 2 * kTopologyBytesMax;
+
 std::optional<Listening> listening_in(const json::object& object) {
   const JsonField field(object, "listening");
   if (!field.exists()) return std::nullopt;
   const json::object& members = field.object();
   const auto port = [&](std::string_view name) {
-    return static_cast<uint16_t>(JsonField(members, name).number_or(0));
+    constexpr uint64_t kPortMax = std::numeric_limits<uint16_t>::max();
+    return static_cast<uint16_t>(JsonField(members, name).number_or(0, kPortMax));
   };
   return Listening{JsonField(members, "bind").text_or(""), port("port"), port("tls")};
 }

@@ -45,11 +45,14 @@ class EtcdCallsTest : public testing::Test {
                                          endpoints, nullptr);
   }
 
-  EtcdAnswer call(bool only_reads = false) {
+  EtcdAnswer call(bool may_be_repeated = false) {
     // The answer is shared with the handler, because the handler may run after this function has
     // returned.
     const auto answer = std::make_shared<std::optional<EtcdAnswer>>();
-    calls_->start({"/v3/x", "{}", only_reads, [answer](EtcdAnswer arrived) { *answer = arrived; }});
+    calls_->start({"/v3/x", "{}", may_be_repeated, [answer](EtcdAnswer arrived) {
+                     *answer = arrived;
+                     return true;
+                   }});
     EXPECT_TRUE(run_until(io_, [&] { return answer->has_value(); }));
     return answer->value_or(EtcdAnswer{});
   }
@@ -237,7 +240,10 @@ TEST_F(EtcdCallsTest, ReplyMayComeInPieces) {
     ScriptedEtcd etcd(io_, [&](const std::string&) { return whole.substr(0, cut); });
     connect({etcd.url()});
     std::optional<EtcdAnswer> answer;
-    calls_->start({"/v3/x", "{}", false, [&](EtcdAnswer arrived) { answer = arrived; }});
+    calls_->start({"/v3/x", "{}", false, [&](EtcdAnswer arrived) {
+                     answer = arrived;
+                     return true;
+                   }});
     ASSERT_TRUE(run_until(io_, [&] { return !etcd.requests().empty(); }));
     io_.run_for(milliseconds(1));
     etcd.send(whole.substr(cut));
@@ -253,7 +259,10 @@ TEST_F(EtcdCallsTest, TornReplyLeavesTheOutcomeUnknown) {
     ScriptedEtcd etcd(io_, [&](const std::string&) { return whole.substr(0, cut); });
     connect({etcd.url()});
     std::optional<EtcdAnswer> answer;
-    calls_->start({"/v3/x", "{}", false, [&](EtcdAnswer arrived) { answer = arrived; }});
+    calls_->start({"/v3/x", "{}", false, [&](EtcdAnswer arrived) {
+                     answer = arrived;
+                     return true;
+                   }});
     ASSERT_TRUE(run_until(io_, [&] { return !etcd.requests().empty(); }));
     io_.run_for(milliseconds(1));
     etcd.hang_up();

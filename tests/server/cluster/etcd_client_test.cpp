@@ -149,6 +149,17 @@ TEST_F(EtcdClientTest, AFirstEndpointThatIsDownIsPassedOver) {
   EXPECT_EQ(wait<EtcdTxnReply>([&](auto h) { client->txn(put("a"), h); }).reply.revision, 3U);
 }
 
+TEST_F(EtcdClientTest, AServerThatIsNotEtcdIsPassedOver) {
+  ScriptedEtcd other(io_, [](const std::string&) { return http_reply("<html></html>"); });
+  ScriptedEtcd etcd(
+      io_, [](const std::string&) { return http_reply(R"({"header":{"revision":"2"}})"); });
+  const auto client =
+      *EtcdClient::make(io_, {.endpoints = {other.url(), etcd.url()}, .call_limit = kCallLimit});
+  const auto range = [&](auto handler) { client->range({"a"}, handler); };
+  EXPECT_FALSE(wait<EtcdRangeReply>(range).answered());
+  EXPECT_EQ(wait<EtcdRangeReply>(range).reply.revision, 2U);
+}
+
 TEST_F(EtcdClientTest, NoHandlerRunsOnceItIsDestroyed) {
   ScriptedEtcd etcd(io_, [](const std::string&) { return std::string(); });
   auto client = connect(etcd);

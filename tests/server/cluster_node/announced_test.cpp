@@ -72,6 +72,8 @@ TEST_F(AnnouncedTest, ChangedBindAddressIsAnnounced) {
   EXPECT_EQ(ip_of("10.0.0.7", "10.0.0.9"), "10.0.0.1") << "a mapped address";
   EXPECT_EQ(ip_of("10.0.0.1", "* -::*"), "10.0.0.1") << "every address";
   EXPECT_EQ(ip_of("10.0.0.1", "127.0.0.1"), "10.0.0.1") << "not reachable";
+  EXPECT_EQ(ip_of("-10.0.0.1", "-10.0.0.9 -::1"), "10.0.0.9") << "optional addresses";
+  EXPECT_EQ(ip_of("10.0.0.1", "-::1 -10.0.0.1"), "10.0.0.1") << "still there, but optional";
 }
 
 }  // namespace

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster_node/peers.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
 
 #include <chrono>
 #include <optional>
+#include <semaphore>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +17,27 @@
 #include "tests/server/cluster/scripted_etcd.h"
 #include "tests/server/cluster_node/fake_node.h"
 #include "tests/support/captured_log.h"
+
+namespace {
+
+constexpr const char* kSlowHost = "slow.test";
+std::binary_semaphore lookup_has_begun(0);
+std::binary_semaphore lookup_may_end(0);
+
+}  // namespace
+
+// Replaces the function of the C library in this program. The lookup of kSlowHost fails, but only
+// after the test has permitted that.
+int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** result) {
+  if (name != nullptr && std::string_view(name) == kSlowHost) {
+    lookup_has_begun.release();
+    lookup_may_end.acquire();
+    return EAI_NONAME;
+  }
+  static const auto look_up =
+      reinterpret_cast<decltype(&::getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  return look_up(name, service, hints, result);
+}
 
 namespace server::cluster {
 namespace {
@@ -65,6 +90,19 @@ TEST_F(PeersTest, CallsOverALinkThatEndsAreAnswered) {
   }
   peers_->keep_only({});
   EXPECT_TRUE(run_until(io_, [&] { return answers == 3; })) << answers;
+}
+
+// A name may stop resolving when its node is removed.
+TEST_F(PeersTest, EndingALinkDoesNotWaitForDns) {
+  Node node;
+  node.ip = kSlowHost;
+  node.port = 7000;
+  bool is_answered = false;
+  peers_->call(node, {"A"}, [&](const auto& line) { is_answered = !line; });
+  lookup_has_begun.acquire();
+  peers_->keep_only({});
+  lookup_may_end.release();
+  EXPECT_TRUE(run_until(io_, [&] { return is_answered; }));
 }
 
 TEST_F(PeersTest, ANodeThatIsSilentIsNoAnswerInTime) {
