@@ -74,33 +74,33 @@ bool bind_to_own(int descriptor, const sockaddr& address, size_t size) {
 
 }  // namespace
 
-core::Result<> ClientSocket::connect(const Target& target, Milliseconds timeout) {
+core::Result<> ClientSocket::connect(const Target& target, const WaitLimit& limit) {
   if (target.uses_tls && target.tls == nullptr) return core::Error{"TLS is not configured"};
-  if (!target.path.empty()) return connect_to_path(target, timeout);
+  if (!target.path.empty()) return connect_to_path(target, limit);
   int code = 0;
   const Addresses addresses =
       look_up(target.host, std::to_string(target.port).c_str(), AF_UNSPEC, code);
   if (addresses == nullptr) return core::Error{::gai_strerror(code)};
   core::Result<> result;
   for (const addrinfo* each = addresses.get(); each != nullptr; each = each->ai_next) {
-    result = connect_to(*each->ai_addr, each->ai_addrlen, target, timeout);
+    result = connect_to(*each->ai_addr, each->ai_addrlen, target, limit);
     if (result || target.is_local) break;
   }
   return result;
 }
 
-core::Result<> ClientSocket::connect_to_path(const Target& target, Milliseconds timeout) {
+core::Result<> ClientSocket::connect_to_path(const Target& target, const WaitLimit& limit) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (target.path.size() >= sizeof address.sun_path) {
     return core::Error{"the socket's path is too long"};
   }
   target.path.copy(address.sun_path, target.path.size());
-  return connect_to(reinterpret_cast<const sockaddr&>(address), sizeof address, target, timeout);
+  return connect_to(reinterpret_cast<const sockaddr&>(address), sizeof address, target, limit);
 }
 
 core::Result<> ClientSocket::connect_to(const sockaddr& address, size_t size, const Target& target,
-                                        Milliseconds timeout) {
+                                        const WaitLimit& limit) {
   stream_.reset();
   const int family = address.sa_family;
   descriptor_ = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -121,13 +121,13 @@ core::Result<> ClientSocket::connect_to(const sockaddr& address, size_t size, co
   if (target.is_local && !bind_to_own(descriptor_, address, size)) return system_error(errno);
   if (::connect(descriptor_, &address, static_cast<socklen_t>(size)) != 0) {
     if (errno != EINPROGRESS) return system_error(errno);
-    if (!wait_for(POLLOUT, timeout)) return core::Error{kNoAnswer};
+    if (!wait_for(POLLOUT, limit.now())) return core::Error{kNoAnswer};
     int error_number = 0;
     socklen_t error_size = sizeof error_number;
     (void)::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &error_number, &error_size);
     if (error_number != 0) return system_error(error_number);
   }
-  return target.uses_tls ? encrypt(timeout) : core::Result<>();
+  return target.uses_tls ? encrypt(limit.now()) : core::Result<>();
 }
 
 // Completes the TLS handshake.
@@ -187,14 +187,14 @@ core::Result<> ClientSocket::send(std::string_view bytes) {
   return {};
 }
 
-core::Result<> ClientSocket::send_all(std::string_view bytes, Milliseconds timeout) {
+core::Result<> ClientSocket::send_all(std::string_view bytes, const WaitLimit& limit) {
   while (!bytes.empty() || holds_bytes_) {
     const Stream::Outcome outcome = stream_->send(bytes);
     if (outcome.status == Stream::Status::kBroken) return failed();
     holds_bytes_ = outcome.holds_bytes;
     bytes.remove_prefix(outcome.bytes);
     const bool is_blocked = outcome.bytes == 0 && (!bytes.empty() || holds_bytes_);
-    if (is_blocked && !wait_for(POLLOUT, timeout)) return core::Error{kNoAnswer};
+    if (is_blocked && !wait_for(POLLOUT, limit.now())) return core::Error{kNoAnswer};
   }
   return {};
 }

@@ -12,6 +12,7 @@
 
 #include <openssl/types.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,23 @@ struct sockaddr;
 namespace server {
 
 class Waker;
+
+// WaitLimit: how long a function may wait. No single wait lasts longer than `step`, and no wait
+// lasts beyond `end`.
+struct WaitLimit {
+  using Clock = std::chrono::steady_clock;
+  using Milliseconds = std::chrono::milliseconds;
+
+  WaitLimit(Milliseconds longest, Clock::time_point deadline = Clock::time_point::max())
+      : step(longest), end(deadline) {}
+  // Returns the limit of a wait that begins now.
+  Milliseconds now() const {
+    return std::min(step, std::chrono::floor<Milliseconds>(end - Clock::now()));
+  }
+
+  Milliseconds step;
+  Clock::time_point end;
+};
 
 class ClientSocket {
  public:
@@ -49,14 +67,14 @@ class ClientSocket {
   explicit ClientSocket(Waker* waker = nullptr) : waker_(waker) {}
 
   // Connects to the first of the host's addresses that answers, and completes the TLS handshake.
-  // The timeout applies to each address, and to each handshake. Errors: the reason, without the
-  // target's name.
-  core::Result<> connect(const Target& target, Milliseconds timeout);
+  // The limit's `step` applies to each address, and to each handshake. Errors: the reason, without
+  // the target's name.
+  core::Result<> connect(const Target& target, const WaitLimit& limit);
   // First sends the bytes that are still buffered, then `bytes`. Buffers those that the socket does
   // not accept now.
   core::Result<> send(std::string_view bytes);
   // Sends all bytes. Waits while the socket accepts none.
-  core::Result<> send_all(std::string_view bytes, Milliseconds timeout);
+  core::Result<> send_all(std::string_view bytes, const WaitLimit& limit);
   // Waits for bytes and returns their number. Returns 0 after the timeout or a wake(). May also
   // return 0 earlier, if a TLS record is not complete. Errors: the connection is closed. REQUIRES:
   // `out` has room for more than Stream::kExtraBytesMax bytes.
@@ -65,9 +83,9 @@ class ClientSocket {
   bool wait_for_input(Milliseconds timeout) const;
 
  private:
-  core::Result<> connect_to_path(const Target& target, Milliseconds timeout);
+  core::Result<> connect_to_path(const Target& target, const WaitLimit& limit);
   core::Result<> connect_to(const sockaddr& address, size_t size, const Target& target,
-                            Milliseconds timeout);
+                            const WaitLimit& limit);
   core::Result<> encrypt(Milliseconds timeout);
   core::Error failed() const;
   bool wait_for(short events, Milliseconds timeout) const;

@@ -13,13 +13,8 @@ constexpr size_t kReplyReadBytes = size_t{64} << 10;
 
 }  // namespace
 
-std::chrono::milliseconds RespClient::wait_limit() const {
-  if (!deadline_) return step_;
-  return std::min(step_, std::chrono::floor<std::chrono::milliseconds>(*deadline_ - Clock::now()));
-}
-
 core::Result<> RespClient::connect(const ClientSocket::Target& target) {
-  return socket_.connect(target, wait_limit());
+  return socket_.connect(target, limit_);
 }
 
 core::Result<> RespClient::authenticate(const std::string& user, const std::string& password) {
@@ -35,7 +30,7 @@ core::Result<> RespClient::authenticate(const std::string& user, const std::stri
 }
 
 core::Result<> RespClient::send(std::string_view bytes) {
-  return socket_.send_all(bytes, wait_limit());
+  return socket_.send_all(bytes, limit_);
 }
 
 core::Result<> RespClient::send_command(const std::vector<std::string>& words) {
@@ -49,7 +44,7 @@ core::Result<> RespClient::receive_more() {
   const size_t size = input_.size();
   size_t count = 0;
   while (count == 0) {
-    if (!socket_.wait_for_input(wait_limit())) return core::Error{"no answer in time"};
+    if (!socket_.wait_for_input(limit_.now())) return core::Error{"no answer in time"};
     input_.resize(size + kReplyReadBytes + Stream::kExtraBytesMax);
     const auto got = socket_.receive(std::span(input_).subspan(size), {});
     if (!got) return got.error();

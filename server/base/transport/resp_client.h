@@ -3,14 +3,14 @@
 // RespClient: sends commands to another server by RESP, and waits for the replies.
 //
 // Invariants: each wait for the server ends after the timeout `step`, at the deadline of end_at(),
-// or at Waker::wake(), whichever comes first. After an error the connection must no longer be used.
-// The sizes of lines and replies are limited, so a server cannot fill the memory.
+// or at Waker::wake(), whichever comes first. A lookup of a host name is not limited. After an
+// error the connection must no longer be used. The sizes of lines and replies are limited, so a
+// server cannot fill the memory.
 // Thread safety: none, apart from Waker::wake().
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,10 +33,10 @@ class RespClient {
   // `step` is the timeout of each wait. `waker` ends waits if it is not null. It must outlive the
   // client.
   explicit RespClient(std::chrono::milliseconds step, Waker* waker = nullptr)
-      : socket_(waker), step_(step) {}
+      : socket_(waker), limit_(step) {}
 
   // After this call, no wait lasts beyond `deadline`.
-  void end_at(Clock::time_point deadline) { deadline_ = deadline; }
+  void end_at(Clock::time_point deadline) { limit_.end = deadline; }
 
   // The error of each function is the reason as text, without the server's name and without an
   // error code. Each function fails if the connection fails or is closed, or if the server does not
@@ -58,12 +58,10 @@ class RespClient {
   core::Result<std::string> read_some();
 
  private:
-  std::chrono::milliseconds wait_limit() const;
   core::Result<> receive_more();
 
   ClientSocket socket_;
-  std::chrono::milliseconds step_;
-  std::optional<Clock::time_point> deadline_;
+  WaitLimit limit_;
   protocol::ReplyParser parser_;
   std::string input_;  // the received bytes that were not parsed yet
 };

@@ -186,7 +186,7 @@ core::Result<> check_directory(const std::string& directory) {
     const std::string path = directory + '/' + name;
     std::error_code ignored;
     const auto status = std::filesystem::status(path, ignored);
-    if (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status)) continue;
+    if (!std::filesystem::exists(status)) continue;
     const auto opened = persistence::open_file({path, kDirectoryOption}, O_RDONLY);
     if (!opened) return opened.error();
   }

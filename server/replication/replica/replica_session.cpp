@@ -98,7 +98,7 @@ core::Result<> ReplicaSession::connect(const Target& target) {
   leader.uses_tls = parts_.config.flag(OptionId::kTlsReplication) && parts_.tls != nullptr;
   if (leader.uses_tls) leader.tls = parts_.tls->client_context();
   const std::chrono::seconds timeout(parts_.config.integer(OptionId::kReplTimeout));
-  auto connected = socket_.connect(leader, timeout);
+  auto connected = socket_.connect(leader, WaitLimit(timeout));
   if (connected) return connected;
   return core::Error{fmt::format("connect to '{}': {}{}", target.host, connected.error().message,
                                  leader.uses_tls ? " (tls-replication)" : "")};

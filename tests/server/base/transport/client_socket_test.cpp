@@ -129,6 +129,11 @@ TEST_F(ClientSocketTest, SilentPeerEndsTheTlsHandshake) {
   EXPECT_EQ(connected.error().message, "TLS handshake: no answer in time");
 }
 
+TEST_F(ClientSocketTest, DeadlineAlsoEndsTheTlsHandshake) {
+  const auto deadline = WaitLimit::Clock::now() + std::chrono::milliseconds(50);
+  EXPECT_FALSE(socket_.connect(tls_target(), {std::chrono::hours(1), deadline}));
+}
+
 TEST_F(ClientSocketTest, PlainPeerFailsTheTlsHandshake) {
   std::jthread peer([this] {
     leader_ = listener_.accept();
