@@ -529,8 +529,7 @@ uint64_t ScalableFilter::size_bytes() const {
 
 LayerInfo ScalableFilter::layer_info(size_t index) const {
   const Layer& layer = layers()[index];
-  return {layer.capacity(), layer.item_count(), layer_error_rate_of(index), layer.geometry(),
-          predicted_error_of(layout(), layer)};
+  return {layer.capacity(), layer.item_count(), layer_error_rate_of(index), layer.geometry()};
 }
 
 const BitArray& ScalableFilter::layer_bits(size_t index) const {
@@ -551,6 +550,10 @@ double ScalableFilter::predicted_error_rate() const {
     all_absent += std::log1p(-predicted_error_of(layout(), layer));
   }
   return std::max(0.0, -std::expm1(all_absent));  // std::max avoids the result -0
+}
+
+double ScalableFilter::predicted_error_rate(size_t index) const {
+  return predicted_error_of(layout(), layers()[index]);
 }
 
 }  // namespace core::bloom

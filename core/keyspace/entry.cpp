@@ -21,8 +21,8 @@ namespace core::keyspace {
 namespace {
 
 // Values smaller than this are freed in place, which costs less than handing the values to another
-// thread.
-constexpr size_t kHeavyBytes = size_t{64} * 1024;
+// thread. The arrays of filters are mapped from this size on, and unmapping them takes longer.
+constexpr size_t kHeavyBytes = size_t{1} << 20;
 
 size_t block_size(size_t key_offset, size_t key_size) {
   // The block has room for the whole object, even if a short key leaves the end of the object

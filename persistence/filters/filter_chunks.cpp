@@ -161,10 +161,9 @@ std::optional<Place> place_of(const ScalableFilter& filter, uint64_t position) {
 
 // Returns whether all pages of the range were touched. If so, reading the range allocates no pages.
 bool is_touched(const core::bloom::BitArray& bits, uint64_t from, uint64_t to) {
-  uint64_t touched_bytes = 0;
-  bits.visit_data(
-      from, to, [&touched_bytes](uint64_t /*offset*/, auto data) { touched_bytes += data.size(); });
-  return touched_bytes == to - from;
+  uint64_t end = from;
+  while (end < to && bits.next_data(end) == end) end = bits.data_end(end);
+  return end >= to;
 }
 
 // Returns the header of the filter's first `layer_count` layers, with or without their item counts.
@@ -267,6 +266,7 @@ std::string_view chunk_at(const ScalableFilter& filter, uint64_t position, std::
     return {reinterpret_cast<const char*>(chunk.data()), chunk.size()};
   }
   padded.clear();
+  padded.reserve(end - place->offset);
   ByteWriter copy(padded);
   write_plain(copy, bits, place->offset, end);
   return padded;

@@ -79,6 +79,9 @@ class BitArray {
   // Offset in bytes() of the first byte at or after `offset` whose page was touched; all bytes
   // between are zero. Returns the size of bytes() if no such page follows.
   uint64_t next_data(uint64_t offset) const;
+  // Returns the end of the touched pages that begin at `offset`, or an earlier end of a page.
+  // REQUIRES: next_data(offset) == offset.
+  uint64_t data_end(uint64_t offset) const;
   // Calls visit(offset, bytes) for the touched pages of [from, to), page by page and in order;
   // skipped bytes are zero. In a forked child it may also visit pages that the parent is touching.
   template <class Visitor>
@@ -109,7 +112,6 @@ class BitArray {
   };
 
   uint64_t count_ones_in(uint64_t from, uint64_t to) const;
-  uint64_t data_end(uint64_t offset) const;
   // True if no page of [from, to) was touched.
   bool is_hole(uint64_t from, uint64_t to) const;
 

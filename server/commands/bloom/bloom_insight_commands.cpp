@@ -135,7 +135,7 @@ void write_layer(protocol::ReplyWriter& reply, const LayerFigures& layer, bool i
   pairs.integer("cache lines per lookup", core::bloom::lookup_lines(layer.info.geometry));
   pairs.number("error rate", layer.info.error_rate);
   pairs.number("fill ratio", layer.fill_ratio);
-  pairs.number("predicted error rate", layer.info.predicted_error_rate);
+  pairs.number("predicted error rate", layer.predicted_error_rate);
   if (!is_deletable) return;
   pairs.integer("cell bits", layer.info.geometry.cell_bits);
   pairs.number("predicted residue", layer.residue);

@@ -46,13 +46,15 @@ FilterFigures figures_of(const ScalableFilter& filter, uint64_t read_bytes) {
   FilterFigures figures = summary_of(filter);
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     const LayerInfo info = filter.layer_info(i);
+    const double error = filter.predicted_error_rate(i);
     const ArrayView array{filter.layer_bits(i).words(), info.geometry};
     if (const auto own = core::bloom::array_figures(filter.layout(), array, info.item_count)) {
-      figures.layers.push_back({info, own->fill_ratio, own->items, own->flag_share});
+      figures.layers.push_back({info, error, own->fill_ratio, own->items, own->flag_share});
       continue;
     }
     const double fill = filter.sampled_fill_ratio(i, share_of(filter, info, read_bytes));
-    figures.layers.push_back({info, fill, core::bloom::estimated_items(info.geometry, fill)});
+    figures.layers.push_back(
+        {info, error, fill, core::bloom::estimated_items(info.geometry, fill)});
   }
   const core::bloom::Window* const window = filter.window();
   for (size_t i = 0; window != nullptr && i < window->generations().size(); ++i) {

@@ -25,6 +25,7 @@ struct GenerationFigures {
 
 struct LayerFigures {
   core::bloom::LayerInfo info;
+  double predicted_error_rate = 0;
   double fill_ratio = 0;
   double items = 0;       // number of items, estimated from the bits
   double flag_share = 0;  // fraction of flags that are set; only in deletable filters

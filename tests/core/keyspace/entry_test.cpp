@@ -131,7 +131,7 @@ TEST(EntryTest, RenamingMovesTheValue) {
 
 TEST(EntryTest, LongStringsAreHeavyAndShortOnesKeepTheExpiry) {
   const EntryPtr entry = Entry::create("key");
-  ASSERT_TRUE(entry->set_string(std::string(100000, 'v')));
+  ASSERT_TRUE(entry->set_string(std::string(1 << 20, 'v')));
   entry->set_expires_at_ms(5);
   EXPECT_TRUE(entry->is_heavy());
   ASSERT_TRUE(entry->set_string(""));
