@@ -47,6 +47,7 @@ void flush(Context& ctx, Flushed flushed) {
   uint64_t removed = 0;
   for (const auto& table : tables) removed += table->size();
   ctx.count_changes(removed);
+  if (flushed == Flushed::kAll) ++ctx.environment.state.flushes;
   // With the option SYNC, this thread frees the tables before the reply, and without a lock unless
   // it is inside EXEC. Otherwise the reclaimer frees them in the background.
   if (*waits) {

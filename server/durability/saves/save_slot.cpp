@@ -108,6 +108,12 @@ bool SaveSlot::has_child() const {
   return child_ != nullptr;
 }
 
+void SaveSlot::kill_child(SaveTask task) {
+  const std::scoped_lock lock(mutex_);
+  // A child exists only while its task has claimed the slot.
+  if (child_ != nullptr && task_ == task) child_->kill();
+}
+
 void SaveSlot::kill_child() {
   const std::scoped_lock lock(mutex_);
   if (child_ != nullptr) child_->kill();

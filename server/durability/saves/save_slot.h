@@ -74,6 +74,8 @@ class SaveSlot {
   // the fork failed.
   core::Result<> begin_child(const SaveWork& work, Beginning beginning);
   bool has_child() const;
+  // Kills the child if it works for this task, or for any task.
+  void kill_child(SaveTask task);
   void kill_child();
   // Returns the child's result and statistics after the child has exited, otherwise nullopt. Each
   // result is returned only once. The slot stays claimed.

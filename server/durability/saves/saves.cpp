@@ -80,6 +80,7 @@ void Saves::report() {
 }
 
 void Saves::start_what_is_due() {
+  snapshots.look_for_flush();
   if (slot.task() != SaveTask::kNone || slot.refuses_children()) return;
   if (!rewrites.start_if_due()) snapshots.start_if_due();
 }

@@ -164,9 +164,18 @@ void SnapshotSaver::record_time_of_save() {
   last_save_us_ = parts_.clock.monotonic_us();
 }
 
+void SnapshotSaver::look_for_flush() {
+  const uint64_t flushes = parts_.state.flushes;
+  if (flushes_seen_.exchange(flushes) == flushes) return;
+  if (slot_.refuses_children() || parts_.config.text(OptionId::kSave).empty()) return;
+  is_scheduled_ = true;
+  slot_.kill_child(SaveTask::kSave);
+}
+
 void SnapshotSaver::record_loaded() {
   record_time_of_save();
   changes_at_save_ = parts_.state.changes.load();
+  flushes_seen_ = parts_.state.flushes.load();
 }
 
 }  // namespace server

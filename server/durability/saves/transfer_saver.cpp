@@ -44,6 +44,10 @@ core::Result<> TransferSaver::fork(SnapshotTransfer& transfer) {
   return begun;
 }
 
+void TransferSaver::cancel() {
+  slot_.kill_child(SaveTask::kTransfer);
+}
+
 void TransferSaver::finish(const SaveEnd& end) {
   const auto finished = std::exchange(finished_, nullptr);
   slot_.release();

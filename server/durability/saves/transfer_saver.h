@@ -44,6 +44,8 @@ class TransferSaver {
   // slot, there is no stream, memory is short, prepare() failed, or the fork failed. After an
   // error, finished() has been called if and only if prepare() had succeeded.
   core::Result<> start(SnapshotTransfer transfer);
+  // Kills the child, if there is one. Its save fails.
+  void cancel();
   // Completes a save after its child has ended, and releases the save slot.
   void finish(const SaveEnd& end);
 

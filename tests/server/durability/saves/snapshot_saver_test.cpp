@@ -139,6 +139,23 @@ TEST_F(SnapshotSaverTest, OneThatWasStoppedIsNoFailure) {
   EXPECT_TRUE(saver().record().last_was_ok);
 }
 
+// The file has the deleted keys. After a crash they would be back.
+TEST_F(SnapshotSaverTest, AFlushReplacesTheSnapshot) {
+  begin(durable_process::start_slow_child);
+  ++process_->state.flushes;
+  process_->durability.tick();
+  EXPECT_EQ(process_->durability.saves.slot.task(), SaveTask::kNone) << "no save points are set";
+  const NamedValue save_points[] = {{"save", "3600 1"}};
+  ASSERT_TRUE(process_->config.set(save_points));
+  ASSERT_TRUE(saver().start(false));
+  SaveSlot& slot = process_->durability.saves.slot;
+  const uint64_t forks = slot.fork_count();
+  ++process_->state.flushes;
+  while (slot.fork_count() == forks) process_->durability.tick();
+  EXPECT_EQ(slot.task(), SaveTask::kSave);
+  EXPECT_FALSE(has(Availability::kSnapshotFailed));
+}
+
 TEST_F(SnapshotSaverTest, OneInThisProcessIsMadeBesideARewrite) {
   begin(SaveChild::start_here);
   SaveSlot& slot = process_->durability.saves.slot;
