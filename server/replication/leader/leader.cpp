@@ -108,6 +108,7 @@ Leader::Leader(const ReplicationParts& parts, Replication& replication, const Pa
     drop_foreign(parts_.clock.monotonic_us());
     return {};
   });
+  backlog_.on_append = [this] { pump_->wake(); };
   replication_.on_stream_replaced = [this] { on_stream_replaced(); };
   replication_.on_role_changed = [this] { update_write_gate(); };
   parts_.config.follow({OptionId::kMinReplicasToWrite, OptionId::kMinReplicasMaxLag},
@@ -117,10 +118,10 @@ Leader::Leader(const ReplicationParts& parts, Replication& replication, const Pa
 Leader::~Leader() {
   replication_.on_stream_replaced = replication_.on_role_changed = [] {};
   stop();
+  backlog_.on_append = [] {};
 }
 
 void Leader::start() {
-  backlog_.on_append = [this] { pump_->wake(); };
   times_.last_replica_us = parts_.clock.monotonic_us();
   thread_ = start_thread("leader", [this] { run(); });
 }
@@ -340,15 +341,18 @@ void Leader::update_write_gate_locked(int64_t now_us) {
 void Leader::run() {
   while (true) {
     std::optional<ReplicaBatch> batch;
+    bool is_wanted = true;
     {
       const std::scoped_lock lock(mutex_);
       if (is_stopping_) return;
       const int64_t now_us = parts_.clock.monotonic_us();
       if (snapshot_ && snapshot_->result) finish_snapshot(now_us);
+      is_wanted = !snapshot_ || replicas_->has_any(snapshot_->batch);
       if (!snapshot_ && now_us >= times_.next_snapshot_us) {
         batch = replicas_->due(snapshot_policy(parts_.config), now_us);
       }
     }
+    if (!is_wanted) parts_.durability.saves.transfers.cancel();
     if (batch) begin_snapshot(*batch);
     const auto flows = step();
     finish(pump_->pump(flows));
@@ -548,9 +552,7 @@ void Leader::finish_snapshot(int64_t now_us) {
   const bool is_file = snapshot.batch.form == SnapshotForm::kFile;
   if (!*snapshot.result) {
     const std::string& reason = snapshot.result->error().message;
-    const bool is_wanted = std::ranges::any_of(snapshot.batch.ids,
-                                               [this](uint64_t id) { return links_.contains(id); });
-    if (is_wanted) {
+    if (replicas_->has_any(snapshot.batch)) {
       log_warning("A snapshot for replicas failed: {}", reason);
     } else {
       log_notice("A snapshot for replicas was not finished: {}", reason);

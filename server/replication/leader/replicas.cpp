@@ -53,19 +53,16 @@ bool Replicas::has_waited(const Replica& replica, const Policy& policy, int64_t 
 std::optional<Replicas::Batch> Replicas::due(const Policy& policy, int64_t now_us) const {
   // The replica that has waited longest determines the form of the next snapshot: a file or a
   // diskless transfer.
+  const auto waits = [](const auto& item) { return item.second.state == State::kWaits; };
+  const bool are_enough =
+      policy.count_max > 0 && std::ranges::count_if(replicas_, waits) >= policy.count_max;
   const Replica* first = nullptr;
-  int64_t count = 0;
-  bool is_due = false;
   for (const auto& [id, replica] : replicas_) {
     if (replica.state != State::kWaits) continue;
-    ++count;
-    const bool has_waited_enough = has_waited(replica, policy, now_us);
-    is_due = is_due || has_waited_enough;
     const bool is_first = first == nullptr || replica.since_us < first->since_us;
-    if (is_first && (policy.count_max > 0 || has_waited_enough)) first = &replica;
+    if (is_first && (are_enough || has_waited(replica, policy, now_us))) first = &replica;
   }
-  const bool are_enough = policy.count_max > 0 && count >= policy.count_max;
-  if (first == nullptr || (!is_due && !are_enough)) return std::nullopt;
+  if (first == nullptr) return std::nullopt;
   Batch batch{{}, form_for(*first, policy), !first->traits.wants_no_keys, false};
   for (const auto& [id, replica] : replicas_) {
     if (replica.state == State::kWaits && form_for(replica, policy) == batch.form &&
@@ -76,6 +73,10 @@ std::optional<Replicas::Batch> Replicas::due(const Policy& policy, int64_t now_u
     }
   }
   return batch;
+}
+
+bool Replicas::has_any(const Batch& batch) const {
+  return std::ranges::any_of(batch.ids, [this](Id id) { return replicas_.contains(id); });
 }
 
 void Replicas::begin(const Batch& batch, int64_t now_us) {

@@ -78,6 +78,8 @@ class Replicas {
   bool empty() const { return replicas_.empty(); }
   size_t size() const { return replicas_.size(); }
   const Replica* find(Id id) const;
+  // Returns whether a replica of the batch is still connected.
+  bool has_any(const Batch& batch) const;
   // Returns the replicas, sorted by id.
   const std::map<Id, Replica>& all() const { return replicas_; }
 

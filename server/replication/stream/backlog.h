@@ -52,10 +52,10 @@ class Backlog final : public persistence::StreamSink {
   uint64_t replica_bytes() const { return replica_bytes_.load(std::memory_order_relaxed); }
   // Returns the number of bytes kept; 0 while inactive.
   uint64_t kept_bytes() const {
-    // The start and the end of the backlog only grow. The start is read first. If it were read
-    // last, it could exceed the end that was read.
+    // A full sync may set a smaller offset between the two reads.
     const uint64_t first = first_offset();
-    return is_active() ? end_offset() - first : 0;
+    const uint64_t end = end_offset();
+    return is_active() && end > first ? end - first : 0;
   }
   uint64_t first_offset() const { return first_.load(std::memory_order_acquire); }
 
@@ -96,8 +96,9 @@ class Backlog final : public persistence::StreamSink {
 // Memory of the backlog: `repl-backlog-size`, and the bytes that slow replicas keep beyond it.
 struct StreamMemory {
   explicit StreamMemory(const Backlog& backlog)
-      : replica_bytes(backlog.replica_bytes()),
-        backlog_bytes(backlog.kept_bytes() - std::min(backlog.kept_bytes(), replica_bytes)) {}
+      : replica_bytes(backlog.replica_bytes()), backlog_bytes(backlog.kept_bytes()) {
+    backlog_bytes -= std::min(backlog_bytes, replica_bytes);
+  }
   uint64_t replica_bytes;
   uint64_t backlog_bytes;
 };

@@ -48,14 +48,18 @@ void StreamSplitter::append(std::string_view bytes) {
   start_ += unit_bytes_;
   unit_bytes_ = 0;
   if (start_ == buffer_.size()) {
-    buffer_.clear();
-    if (buffer_.capacity() > kKeptBytes) buffer_.shrink_to_fit();
-    start_ = 0;
+    free_empty_buffer();
   } else if (start_ > buffer_.size() / 2) {
     buffer_.erase(0, start_);
     start_ = 0;
   }
   buffer_.append(bytes);
+}
+
+void StreamSplitter::free_empty_buffer() {
+  buffer_.clear();
+  if (buffer_.capacity() > kKeptBytes) buffer_.shrink_to_fit();
+  start_ = 0;
 }
 
 StreamSplitter::Status StreamSplitter::next() {
@@ -75,7 +79,10 @@ StreamSplitter::Status StreamSplitter::next() {
       unit_is_too_big_ = true;
       return fail(fmt::format("a unit of more than {} bytes", unit_bytes_max_));
     }
-    if (!is_whole) return Status::kNeedMore;
+    if (!is_whole) {
+      if (start_ == buffer_.size()) free_empty_buffer();
+      return Status::kNeedMore;
+    }
     const std::string_view name = command_.front();
     if (is_about_connection(name)) return fail(fmt::format("{}, which no leader sends", name));
     const bool begins = protocol::equals_ignore_case(name, "MULTI");

@@ -56,6 +56,8 @@ class StreamSplitter {
     size_t size_bytes;
   };
 
+  // Frees the memory of a big buffer whose bytes are all released.
+  void free_empty_buffer();
   Status fail(std::string_view reason);
   bool skip_to_command();
   void record_command();

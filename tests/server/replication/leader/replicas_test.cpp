@@ -63,6 +63,16 @@ TEST_F(ReplicasTest, EnoughReplicasEndTheWait) {
   EXPECT_THAT(begin().ids, ElementsAre(1, 2));
 }
 
+TEST_F(ReplicasTest, AFileDoesNotEndTheWaitForOthers) {
+  policy_.count_max = 3;
+  replicas_.add(1, marked(), true, now_ - 1);
+  replicas_.add(2, {}, false, now_);
+  const auto batch = begin();
+  EXPECT_EQ(batch.form, SnapshotForm::kFile);
+  EXPECT_THAT(batch.ids, ElementsAre(2));
+  EXPECT_FALSE(replicas_.due(policy_, now_));
+}
+
 TEST_F(ReplicasTest, FilesDoNotWait) {
   replicas_.add(1, {}, false, now_);
   EXPECT_EQ(begin().form, SnapshotForm::kFile);
