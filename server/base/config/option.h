@@ -27,7 +27,8 @@ inline constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 inline constexpr int64_t kUint32Max = std::numeric_limits<uint32_t>::max();
 inline constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
 
-// The options that the server itself reads, in the order of the table's first rows.
+// The options that conf/bloomery.conf has, in the order of the table's first rows. The server reads
+// them, except bf.bloom-defrag-enabled and bf.bloom_large_item_threshold.
 enum class OptionId : uint8_t {
   kBind,
   kPort,

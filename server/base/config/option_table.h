@@ -3,7 +3,7 @@
 // The option table: every option that the server accepts.
 //
 // Invariants: row i of option_table() is OptionId i for i < kOptionIdCount; the later rows are
-// options without effect here.
+// options of other servers without effect here.
 // Thread-safe: the tables are built once, at first use, and never change.
 #pragma once
 
