@@ -15,7 +15,7 @@ namespace {
 
 EntryPtr heavy_entry() {
   EntryPtr entry = Entry::create("heavy");
-  EXPECT_TRUE(entry->set_string(std::string(100000, 'x')));
+  EXPECT_TRUE(entry->set_string(std::string(1 << 20, 'x')));
   return entry;
 }
 
