@@ -105,6 +105,7 @@ class Peers::Link {
 
   void run() {
     serve();
+    link_.reset();
     has_ended_.store(true, std::memory_order_release);
   }
 
