@@ -521,6 +521,7 @@ void Connection::poll() {
   if (pending_.is_silent) thread_.gate.drop_fresh();
   timer_.cancel();
   client_.wait = ClientWait::kNone;
+  client_.last_interaction_us = services_.clock.monotonic_us();
   client_.unblock = Unblock::kForbidden;
   thread_.connections.set_blocked(client_.id, false);
   pending_ = PendingReply{};

@@ -131,7 +131,8 @@ struct PublishedState : ClientBuffers {
   core::Published<bool> no_touch{false};
   // True if the client has sent READONLY: in a cluster, a replica then serves its reads.
   core::Published<bool> reads_replicas{false};
-  // Monotonic time at which the last bytes arrived, or the last command ran after a wait.
+  // Monotonic time at which the last bytes arrived, or the last command that had to wait ran or was
+  // answered.
   core::Published<int64_t> last_interaction_us{0};
   core::Published<int64_t> queued_commands{-1};  // number of queued commands; -1 outside MULTI
   core::Published<uint64_t> queued_bytes{0};

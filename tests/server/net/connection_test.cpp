@@ -187,6 +187,7 @@ TEST_F(ConnectionTest, ACommandThatWaitsIsAnsweredLate) {
   connection_->poll();
   serve();
   EXPECT_EQ(received(), ":0\r\n+PONG\r\n");
+  EXPECT_EQ(remote_.client().last_interaction_us, clock_.monotonic_us()) << "it is not idle";
 }
 
 TEST_F(ConnectionTest, AnUnblockedCommandIsAnsweredWithAnError) {
