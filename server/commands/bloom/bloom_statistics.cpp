@@ -20,8 +20,8 @@ BloomTotals bloom_totals(core::keyspace::Keyspace& keyspace, core::keyspace::Loc
       const core::bloom::ScalableFilter& filter = entry.filter();
       ++totals.object_count;
       totals.layer_count += filter.layer_count();
-      totals.item_count += filter.item_count();
-      totals.capacity += filter.capacity();
+      totals.item_count = core::bloom::add_counts(totals.item_count, filter.item_count());
+      totals.capacity = core::bloom::add_counts(totals.capacity, filter.capacity());
       totals.memory_bytes += filter.size_bytes();
     });
   }

@@ -54,7 +54,8 @@ struct FilterFigures {
     const uint64_t room = generation_parameters(parameters).capacity;
     uint64_t sum = 0;
     for (const GenerationFigures& generation : generations) {
-      if (generation.item_count > room) sum += generation.item_count - room;
+      if (generation.item_count <= room) continue;
+      sum = core::bloom::add_counts(sum, generation.item_count - room);
     }
     return sum;
   }

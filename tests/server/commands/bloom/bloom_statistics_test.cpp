@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "tests/support/filters.h"
 #include "tests/support/key_test.h"
 
 namespace server {
@@ -39,6 +40,15 @@ TEST_F(BloomStatisticsTest, EveryLayerOfAFilterCounts) {
   EXPECT_EQ(totals().object_count, 1U);
   EXPECT_EQ(totals().layer_count, entry_of("f")->filter().layer_count());
   EXPECT_GT(totals().layer_count, 2U);
+}
+
+TEST_F(BloomStatisticsTest, HighCountsAreLimited) {
+  for (const std::string key : {"f", "g", "h"}) {
+    run({"BF.RESERVE", key, "0.01", "100"});
+    core::keyspace::Entry& entry = *entry_of(key);
+    entry.set_filter(filters::with_item_counts(entry.filter(), core::bloom::kMaxItemCount));
+  }
+  EXPECT_EQ(totals().item_count, core::bloom::kMaxItemCount);
 }
 
 TEST_F(BloomStatisticsTest, MemoryIsWhatBfInfoTells) {
