@@ -198,6 +198,9 @@ core::Result<> Durability::prepare_end(FinalSave save) {
       ready = core::Result<>();
     }
   }
+  // As in Redis, NOSAVE does not bring back keys that FLUSHALL has deleted. A failure is logged.
+  if (ready && save == FinalSave::kNone && saves.snapshots.owes_flush() && !log_holds_everything())
+    (void)saves.snapshots.save_claimed(Locking::kTake);
   if (!ready) slot.release();
   return ready;
 }

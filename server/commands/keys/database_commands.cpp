@@ -42,12 +42,12 @@ void flush(Context& ctx, Flushed flushed) {
     const auto lock = ctx.lock_everything();
     tables = flushed == Flushed::kAll ? ctx.keyspace().flush_all()
                                       : ctx.keyspace().flush(ctx.database());
+    if (flushed == Flushed::kAll) ++ctx.environment.state.flushes;
     journal_command(ctx);
   }
   uint64_t removed = 0;
   for (const auto& table : tables) removed += table->size();
   ctx.count_changes(removed);
-  if (flushed == Flushed::kAll) ++ctx.environment.state.flushes;
   // With the option SYNC, this thread frees the tables before the reply, and without a lock unless
   // it is inside EXEC. Otherwise the reclaimer frees them in the background.
   if (*waits) {

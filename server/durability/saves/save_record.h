@@ -28,6 +28,7 @@ struct SaveEnd {
   int64_t ran_s = 0;
   uint64_t copied_bytes = 0;  // memory that was copied because the parent or the child wrote to it
   uint64_t changes_at_fork = 0;
+  uint64_t flushes_at_fork = 0;
 };
 
 class SaveHistory {

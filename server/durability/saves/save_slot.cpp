@@ -95,6 +95,7 @@ core::Result<> SaveSlot::begin_child(const SaveWork& work, Beginning beginning) 
   const std::scoped_lock lock(mutex_);
   child_ = std::move(*child);
   changes_at_fork_ = parts_.state.changes;
+  flushes_at_fork_ = parts_.state.flushes;
   bytes_at_fork_ = heap_bytes() + core::bloom::mapped_bytes();
   keys_at_fork_ = 0;
   for (unsigned i = 0; i < parts_.keyspace.database_count(); ++i) {
@@ -114,6 +115,12 @@ void SaveSlot::kill_child(SaveTask task) {
   if (child_ != nullptr && task_ == task) child_->kill();
 }
 
+void SaveSlot::kill_outdated_child() {
+  const std::scoped_lock lock(mutex_);
+  if (child_ == nullptr || task_ == SaveTask::kRewrite) return;
+  if (flushes_at_fork_ != parts_.state.flushes) child_->kill();
+}
+
 void SaveSlot::kill_child() {
   const std::scoped_lock lock(mutex_);
   if (child_ != nullptr) child_->kill();
@@ -128,9 +135,12 @@ std::optional<SaveEnd> SaveSlot::take_ended() {
   const persistence::AofWriter& writer = log_.writer();
   if (!writer.awaits_sync() || writer.has_lost_sync()) child_->let_begin();
   if (!result) return std::nullopt;
-  SaveEnd end{*result, !*result && child_->was_killed(),
+  SaveEnd end{*result,
+              !*result && child_->was_killed(),
               (parts_.clock.monotonic_us() - child_->started_us()) / core::kSecondUs,
-              child_->figures().copied_bytes, changes_at_fork_};
+              child_->figures().copied_bytes,
+              changes_at_fork_,
+              flushes_at_fork_};
   child_.reset();
   return end;
 }

@@ -74,9 +74,11 @@ class SaveSlot {
   // the fork failed.
   core::Result<> begin_child(const SaveWork& work, Beginning beginning);
   bool has_child() const;
-  // Kills the child if it works for this task, or for any task.
-  void kill_child(SaveTask task);
   void kill_child();
+  // Kills the child if it works for this task.
+  void kill_child(SaveTask task);
+  // Kills a child that writes a snapshot with keys that FLUSHALL has deleted since the fork.
+  void kill_outdated_child();
   // Returns the child's result and statistics after the child has exited, otherwise nullopt. Each
   // result is returned only once. The slot stays claimed.
   std::optional<SaveEnd> take_ended();
@@ -100,6 +102,7 @@ class SaveSlot {
   uint64_t keys_at_fork_ = 0;
   uint64_t bytes_at_fork_ = 0;
   uint64_t changes_at_fork_ = 0;
+  uint64_t flushes_at_fork_ = 0;
 };
 
 }  // namespace server

@@ -80,7 +80,7 @@ void Saves::report() {
 }
 
 void Saves::start_what_is_due() {
-  snapshots.look_for_flush();
+  if (snapshots.owes_flush() && !slot.refuses_children()) slot.kill_outdated_child();
   if (slot.task() != SaveTask::kNone || slot.refuses_children()) return;
   if (!rewrites.start_if_due()) snapshots.start_if_due();
 }

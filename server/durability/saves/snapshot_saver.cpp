@@ -99,9 +99,11 @@ core::Result<> SnapshotSaver::save_claimed(Locking locking) {
 
 core::Result<> SnapshotSaver::save_held(Locking locking) {
   const uint64_t changes = parts_.state.changes;
+  uint64_t flushes = 0;
   core::Result<> saved;
   {
     const auto stripes = writer_.lock_stripes(locking);
+    flushes = parts_.state.flushes;
     auto options = writer_.options(false);
     options.replication = writer_.resumable_position();
     saved = writer_.write_snapshot(writer_.snapshot_place(), options);
@@ -112,6 +114,7 @@ core::Result<> SnapshotSaver::save_held(Locking locking) {
     return saved;
   }
   changes_at_save_ = changes;
+  flushes_saved_ = flushes;
   record_time_of_save();
   parts_.state.availability.end(Availability::kSnapshotFailed);
   log_notice("DB saved on disk");
@@ -134,6 +137,7 @@ void SnapshotSaver::finish(const SaveEnd& end) {
              end.copied_bytes >> 20);
   parts_.state.availability.end(Availability::kSnapshotFailed);
   changes_at_save_ = end.changes_at_fork;
+  flushes_saved_ = end.flushes_at_fork;
   record_time_of_save();
 }
 
@@ -146,6 +150,7 @@ void SnapshotSaver::start_if_due() {
 }
 
 bool SnapshotSaver::is_due() const {
+  if (owes_flush()) return true;
   const std::string save_points = parts_.config.text(OptionId::kSave);
   // After a failed save writes may be refused. So a save point may never be reached again.
   if (parts_.state.availability.has(Availability::kSnapshotFailed) && !save_points.empty()) {
@@ -164,18 +169,14 @@ void SnapshotSaver::record_time_of_save() {
   last_save_us_ = parts_.clock.monotonic_us();
 }
 
-void SnapshotSaver::look_for_flush() {
-  const uint64_t flushes = parts_.state.flushes;
-  if (flushes_seen_.exchange(flushes) == flushes) return;
-  if (slot_.refuses_children() || parts_.config.text(OptionId::kSave).empty()) return;
-  is_scheduled_ = true;
-  slot_.kill_child(SaveTask::kSave);
+bool SnapshotSaver::owes_flush() const {
+  return parts_.state.flushes != flushes_saved_ && !parts_.config.text(OptionId::kSave).empty();
 }
 
 void SnapshotSaver::record_loaded() {
   record_time_of_save();
   changes_at_save_ = parts_.state.changes.load();
-  flushes_seen_ = parts_.state.flushes.load();
+  flushes_saved_ = parts_.state.flushes.load();
 }
 
 }  // namespace server

@@ -55,10 +55,9 @@ class SnapshotSaver {
   // is claimed, and the caller holds the stream's mutex.
   core::Result<> save_held(Locking locking);
 
-  // If all keys were deleted since the last call, the snapshot on disk still has them. If save
-  // points are configured, this function schedules a save, and ends a child that saves the deleted
-  // keys.
-  void look_for_flush();
+  // Returns whether save points are configured, and the snapshot on disk has keys that FLUSHALL has
+  // deleted. A save is then due. Without it, a crash would bring the keys back.
+  bool owes_flush() const;
   // Called when the data were loaded from files. Save points count time and changes from this call.
   void record_loaded();
   SaveRecord record() const { return history_.record(); }
@@ -80,8 +79,8 @@ class SnapshotSaver {
   // Monotonic time of the last save, from which save points count.
   std::atomic<int64_t> last_save_us_{0};
   std::atomic<uint64_t> changes_at_save_{0};
-  std::atomic<int64_t> next_us_{0};  // no save is due before this time
-  std::atomic<uint64_t> flushes_seen_{0};
+  std::atomic<int64_t> next_us_{0};         // no save is due before this time
+  std::atomic<uint64_t> flushes_saved_{0};  // FLUSHALL commands before the last save
 };
 
 }  // namespace server

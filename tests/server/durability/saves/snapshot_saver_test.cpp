@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -150,10 +151,31 @@ TEST_F(SnapshotSaverTest, AFlushReplacesTheSnapshot) {
   ASSERT_TRUE(saver().start(false));
   SaveSlot& slot = process_->durability.saves.slot;
   const uint64_t forks = slot.fork_count();
+  // While SHUTDOWN waits, no save begins. The flush is not forgotten if the shutdown is aborted.
+  slot.refuse_children(true);
   ++process_->state.flushes;
-  while (slot.fork_count() == forks) process_->durability.tick();
+  process_->durability.tick();
+  slot.refuse_children(false);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (slot.fork_count() == forks && std::chrono::steady_clock::now() < end) {
+    process_->durability.tick();
+  }
+  EXPECT_EQ(slot.fork_count(), forks + 1);
   EXPECT_EQ(slot.task(), SaveTask::kSave);
   EXPECT_FALSE(has(Availability::kSnapshotFailed));
+}
+
+TEST_F(SnapshotSaverTest, AnEndWithoutASaveKeepsAFlush) {
+  begin(SaveChild::start_here);
+  ASSERT_TRUE(saver().save(Locking::kTake));
+  const NamedValue save_points[] = {{"save", "3600 1"}};
+  ASSERT_TRUE(process_->config.set(save_points));
+  (void)process_->keyspace.flush_all();
+  ++process_->state.flushes;
+  EXPECT_TRUE(saver().owes_flush());
+  EXPECT_TRUE(process_->durability.prepare_end(FinalSave::kNone));
+  EXPECT_FALSE(saver().owes_flush());
+  EXPECT_TRUE(Process(disk_, "no", SaveChild::start_here).contents().empty());
 }
 
 TEST_F(SnapshotSaverTest, OneInThisProcessIsMadeBesideARewrite) {
