@@ -210,7 +210,9 @@ CommandResult Dispatcher::execute(const Request& request, int64_t now_ms,
     }
   }
   if (session_.origin == CommandOrigin::kClient) [[likely]] {
-    if (may_be_held_back() && !queues && is_held_back(flags, now_ms)) [[unlikely]] {
+    // A replica's acknowledgements are never held back: without them the leader closes the link.
+    if (may_be_held_back() && !queues && client_.peer != Peer::kReplica &&
+        is_held_back(flags, now_ms)) [[unlikely]] {
       result.outcome = Outcome::kHeldBack;
       return result;
     }

@@ -75,6 +75,17 @@ TEST_F(LeaderTest, CountsWhatIsAcknowledged) {
   EXPECT_EQ(run({"WAITAOF", "0", "1", "0"}), array({integer(0), integer(1)}));
 }
 
+// Without acknowledgements, the leader would close the link after repl-timeout.
+TEST_F(LeaderTest, PauseHoldsNoAckBack) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  pause_.pause(PauseGate::Mode::kAll, clock_.now_ms + 60'000, clock_.now_ms);
+  const uint64_t end = replication_.offset();
+  peer.client.run({"REPLCONF", "ACK", std::to_string(end)});
+  EXPECT_EQ(leader().describe().front().acked, end);
+}
+
 TEST_F(LeaderTest, AcksReportFailingLogs) {
   Remote peer(*this);
   psync(peer, replication_.offset());
