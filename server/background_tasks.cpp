@@ -64,6 +64,7 @@ void BackgroundTasks::notify_listeners(KeyEvent event, unsigned database, std::s
 }
 
 void BackgroundTasks::tick() {
+  services_.pause.end_if_over(services_.clock.wall_ms());
   const int64_t began_us = services_.clock.monotonic_us();
   expiry_.tick();
   services_.observer.record_event("expire-cycle",

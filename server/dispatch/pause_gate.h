@@ -86,11 +86,17 @@ class PauseGate final : public CommandDrain {
     threads_.wake_held_back();
   }
 
+  // Ends a pause whose time is over, so that it does not come back if the wall clock steps back.
+  void end_if_over(int64_t now_ms) {
+    const std::scoped_lock lock(mutex_);
+    if (now_ms >= end_ms_.load()) mode_.store(Mode::kNone);
+  }
+
   int64_t end_ms() const { return end_ms_.load(); }
 
  private:
   CommandThreads& threads_;
-  std::mutex mutex_;  // this mutex serializes pause() and end()
+  std::mutex mutex_;  // this mutex serializes pause(), end() and end_if_over()
   std::atomic<Mode> mode_{Mode::kNone};
   std::atomic<int64_t> end_ms_{0};
   std::atomic<uint8_t> holds_{0};

@@ -52,5 +52,16 @@ TEST(PauseGateTest, NeitherPauseEndsTheOther) {
   EXPECT_FALSE(gate.holds_back(kAdmin, kNowMs + 1));
 }
 
+TEST(PauseGateTest, EndedPauseDoesNotComeBack) {
+  TestThreads threads;
+  PauseGate gate(threads);
+  gate.pause(PauseGate::Mode::kAll, kNowMs + 1, kNowMs);
+  gate.end_if_over(kNowMs);
+  EXPECT_TRUE(gate.holds_back(kWrite, kNowMs));
+  gate.end_if_over(kNowMs + 1);
+  EXPECT_FALSE(gate.holds_back(kWrite, kNowMs)) << "the wall clock has stepped back";
+  EXPECT_FALSE(gate.may_hold_back());
+}
+
 }  // namespace
 }  // namespace server
