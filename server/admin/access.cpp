@@ -74,7 +74,7 @@ Admission Access::admit_without_password(std::shared_ptr<const acl::User> user,
 }
 
 bool Access::allows(const acl::User& user, std::span<const std::string_view> arguments) const {
-  const RegisteredCommand* const command = services_.registry.find(arguments);
+  const RegisteredCommand* const command = services_.registry.find_replayed(arguments);
   return command != nullptr && command->arity_fits(arguments.size()) &&
          !denial_of(user, *command, arguments);
 }

@@ -35,7 +35,7 @@ CommandCaller::CommandCaller(Services& services)
 
 protocol::Reply CommandCaller::call(const Caller& caller,
                                     std::span<const std::string_view> arguments) {
-  const RegisteredCommand* const command = services_.registry.find(arguments);
+  const RegisteredCommand* const command = services_.registry.find_replayed(arguments);
   if (command == nullptr || command->has(kWrite | kMayReplicate | kInJournal)) {
     return error_reply("ERR a command that does not only read");
   }
@@ -45,7 +45,9 @@ protocol::Reply CommandCaller::call(const Caller& caller,
   session.client->no_touch = true;
   Dispatcher dispatcher(services_, uncounted_, session);
   protocol::OutputBuffer replies;
-  const Outcome outcome = dispatcher.execute(arguments, services_.clock.wall_ms(), replies).outcome;
+  const Request request{.args = arguments,
+                        .command = services_.registry.find_replayed(arguments[0])};
+  const Outcome outcome = dispatcher.execute(request, services_.clock.wall_ms(), replies).outcome;
   dispatcher.end_session();
   if (outcome == Outcome::kHeldBack || outcome == Outcome::kBlocked) {
     return error_reply("BUSY Commands are held back at the moment");

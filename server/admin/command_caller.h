@@ -5,7 +5,7 @@
 //
 // Invariants: commands that may write are rejected, so no call is journalled and no reply is
 // delayed by the append log. The calls do not count in the statistics and do not change the access
-// times of keys.
+// times of keys. The calls use the original names of commands, whatever rename-command says.
 // Thread safety: belongs to the admin port's thread.
 #pragma once
 

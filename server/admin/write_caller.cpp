@@ -10,6 +10,7 @@
 #include "server/base/metrics/statistics.h"
 #include "server/commands/services.h"
 #include "server/dispatch/dispatcher.h"
+#include "server/dispatch/registry.h"
 #include "server/net/loop/reply_gate.h"
 #include "server/session/session.h"
 
@@ -29,7 +30,8 @@ class PendingWrite final : public net::ReplySink {
     Dispatcher dispatcher(services, counters, session_);
     const size_t begin = gate.replies().size();
     const CommandResult result =
-        dispatcher.execute(words, services.clock.wall_ms(), gate.replies());
+        dispatcher.execute({.args = words, .command = services.registry.find_replayed(words[0])},
+                           services.clock.wall_ms(), gate.replies());
     dispatcher.end_session();
     if (result.outcome == Outcome::kHeldBack || result.outcome == Outcome::kBlocked) {
       gate.drop_fresh();

@@ -152,8 +152,15 @@ const RegisteredCommand* Registry::find_in(const Names& names, std::string_view 
 }
 
 const RegisteredCommand* Registry::find(Arguments args) const {
-  if (args.empty()) return nullptr;
-  const RegisteredCommand* command = find(args[0]);
+  return args.empty() ? nullptr : with_subcommand(find(args[0]), args);
+}
+
+const RegisteredCommand* Registry::find_replayed(Arguments args) const {
+  return args.empty() ? nullptr : with_subcommand(find_replayed(args[0]), args);
+}
+
+const RegisteredCommand* Registry::with_subcommand(const RegisteredCommand* command,
+                                                   Arguments args) const {
   if (command == nullptr || command->subcommands.empty() || args.size() < 2) return command;
   return find_subcommand(*command, args[1]);
 }

@@ -2,8 +2,8 @@
 //
 // Registry: finds every command by name. It is built once from the rows of all command families.
 //
-// rename-command applies to clients only. Journals, leaders and files use original names, so all
-// data stay readable when the renames change.
+// rename-command applies to clients only. Journals, leaders, files and the admin port use original
+// names, so all data stay readable when the renames change.
 //
 // Invariants: names are unique; every row was checked (`check_row`); entries never move, so a
 // `const RegisteredCommand*` stays valid until the process ends. The commands' indices for
@@ -69,6 +69,7 @@ class Registry {
   const RegisteredCommand* find_replayed(std::string_view name) const;
   // Finds the command, or the subcommand of a container. Returns null if either is unknown.
   const RegisteredCommand* find(Arguments args) const;
+  const RegisteredCommand* find_replayed(Arguments args) const;
   // Finds a command or subcommand by its full name, such as "get", "client" or "client|list".
   // Returns null if the name is unknown.
   const RegisteredCommand* find_by_full_name(std::string_view full_name) const;
@@ -92,6 +93,7 @@ class Registry {
   using Names = boost::unordered_flat_map<std::string, const RegisteredCommand*, core::NameHash,
                                           std::equal_to<>>;
   static const RegisteredCommand* find_in(const Names& names, std::string_view name);
+  const RegisteredCommand* with_subcommand(const RegisteredCommand* command, Arguments args) const;
 
   Names by_original_name_;
   Names by_client_name_;

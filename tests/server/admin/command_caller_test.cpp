@@ -3,9 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <atomic>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "server/base/metrics/statistics.h"
 #include "server/cluster/cluster_state.h"
@@ -50,6 +53,21 @@ TEST_F(CommandCallerTest, HasAViewOfTheClusterOfItsOwn) {
   }
   ends = true;
   admin.join();
+}
+
+class RenamedCommandCallerTest : public CommandTest {
+ protected:
+  RenamedCommandCallerTest() : CommandTest({{"get", "fetch"}, {"slowlog", ""}}) {}
+
+  CommandCaller caller_{services_};
+};
+
+TEST_F(RenamedCommandCallerTest, OriginalNamesAreUsed) {
+  run({"SET", "a", "1"});
+  const CommandCaller::Caller caller{users_.find("default"), "127.0.0.1:5", 0};
+  EXPECT_EQ(caller_.call(caller, std::vector<std::string_view>{"GET", "a"}).text, "1");
+  EXPECT_FALSE(caller_.call(caller, std::vector<std::string_view>{"SLOWLOG", "LEN"}).is_error());
+  EXPECT_TRUE(Access(services_).allows(*caller.user, std::array<std::string_view, 2>{"GET", "a"}));
 }
 
 TEST_F(CommandCallerTest, NothingIsWritten) {
