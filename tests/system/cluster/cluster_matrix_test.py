@@ -11,11 +11,12 @@ import random
 import unittest
 
 from harness.etcd import EtcdTest
-from harness.mode_matrix import PARAMETERS, Excluded, choose_cells
+from harness.mode_matrix import PARAMETERS, TOO_BIG, Excluded, choose_cells
 from harness.mode_matrix.cell_case import SEED, CellTest
 from harness.mode_matrix.cluster_events import CLUSTER_EVENTS
 
 RULES = [
+    TOO_BIG,
     (Excluded("a cluster has one database"), {"configuration": ["databases"]}),
     (Excluded("an emulated cluster is another mode"), {"configuration": ["cluster"]}),
     (Excluded("the mode matrix moves filters to huge pages"), {"configuration": ["huge_pages"]}),

@@ -55,6 +55,12 @@ class Excluded:
     reason: str
 
 
+# The rule for values that are too big for the limits of a configuration.
+TOO_BIG = (
+    Excluded("the value needs more memory than these limits allow"),
+    {"kind": ["big_string"], "configuration": ["eviction", "replica_eviction", "client_eviction"]},
+)
+
 # A rule names parameters, with some values of each. It applies to a cell if the cell has one of the
 # named values of every named parameter. If no rule applies to a cell, the event must keep all data.
 # The word "Awaits" in a rule marks a known fault. When the fault is fixed, delete the rule.
@@ -65,9 +71,7 @@ RULES = [
      {"configuration": ["cluster"], "event": ["handover"]}),
     (Excluded("BF.SCANDUMP is for filters only"),
      {"kind": STRINGS, "event": ["load_chunks"]}),
-    (Excluded("the value needs more memory than these limits allow"),
-     {"kind": ["big_string"],
-      "configuration": ["eviction", "replica_eviction", "client_eviction"]}),
+    TOO_BIG,
     (Refused("tls-replication forbids"), {"configuration": ["tls"], "event": ["migrate"]}),
     (Refused("Target .*ERR unknown command"),
      {"configuration": ["renamed"], "event": ["migrate"]}),

@@ -45,7 +45,7 @@ class Client:
     def run(self, *command):
         """Sends a command as call() does. Returns the reply, which must contain no error."""
         reply = self.call(*command)
-        assert not errors_in(reply), f"{command[:9]}: {reply}"
+        assert not errors_in(reply), f"{str(command)[:200]}: {reply}"
         return reply
 
     def run_transaction(self, *commands):
