@@ -47,7 +47,8 @@ protocol::Reply CommandCaller::call(const Caller& caller,
   protocol::OutputBuffer replies;
   const Request request{.args = arguments,
                         .command = services_.registry.find_replayed(arguments[0])};
-  const Outcome outcome = dispatcher.execute(request, services_.clock.wall_ms(), replies).outcome;
+  const Outcome outcome =
+      dispatcher.execute_alone(request, services_.clock.wall_ms(), replies).outcome;
   dispatcher.end_session();
   if (outcome == Outcome::kHeldBack || outcome == Outcome::kBlocked) {
     return error_reply("BUSY Commands are held back at the moment");

@@ -29,9 +29,9 @@ class PendingWrite final : public net::ReplySink {
     const std::vector<std::string_view> words(words_.begin(), words_.end());
     Dispatcher dispatcher(services, counters, session_);
     const size_t begin = gate.replies().size();
-    const CommandResult result =
-        dispatcher.execute({.args = words, .command = services.registry.find_replayed(words[0])},
-                           services.clock.wall_ms(), gate.replies());
+    const CommandResult result = dispatcher.execute_alone(
+        {.args = words, .command = services.registry.find_replayed(words[0])},
+        services.clock.wall_ms(), gate.replies());
     dispatcher.end_session();
     if (result.outcome == Outcome::kHeldBack || result.outcome == Outcome::kBlocked) {
       gate.drop_fresh();

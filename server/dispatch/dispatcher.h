@@ -46,10 +46,15 @@ class Dispatcher {
   // executed in their order, and nothing slow runs in between. A command's measured time begins
   // when the command before it ends.
   CommandResult execute(const Request& request, int64_t now_ms, protocol::OutputBuffer& replies);
-  // Executes a request without a preceding look_ahead().
-  CommandResult execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
+  // Executes a request without a preceding look_ahead(). If the request has no command, it is
+  // looked up by the first word.
+  CommandResult execute_alone(const Request& request, int64_t now_ms,
+                              protocol::OutputBuffer& replies) {
     begin_ticks_ = TickClock::now();
-    return execute(Request{.args = args}, now_ms, replies);
+    return execute(request, now_ms, replies);
+  }
+  CommandResult execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
+    return execute_alone(Request{.args = args}, now_ms, replies);
   }
 
   // Returns the tick at which the next command begins, by TickClock.
