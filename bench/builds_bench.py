@@ -134,6 +134,9 @@ def main():
     binaries = options.before, os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server")
     rows = [(case, []) for case in cases(options.pipelines)
             if options.only is None or case[0].split(",")[0] in options.only]
+    if not rows:
+        names = ", ".join(sorted({case[0].split(",")[0] for case in cases(options.pipelines)}))
+        parser.error(f"--only names no command of the table, which has {names}")
     for turn in range(options.starts):
         servers = [None, None]
         try:
