@@ -63,9 +63,9 @@ class Registry {
   // Finds a command or container by the name that clients use, in upper or lower case. Returns null
   // if there is none.
   const RegisteredCommand* find(std::string_view name) const;
-  // Finds a command of a journal, leader or file by its original name. If no command has this
-  // original name, searches the names that rename-command has set. The reason is that Redis logs a
-  // command under the name that the client sent.
+  // Finds a command of a journal, leader, file or HTTP request by its original name. If no command
+  // has this original name, searches the names that rename-command has set. The reason is that
+  // Redis logs a command under the name that the client sent.
   const RegisteredCommand* find_replayed(std::string_view name) const;
   // Finds the command, or the subcommand of a container. Returns null if either is unknown.
   const RegisteredCommand* find(Arguments args) const;

@@ -89,7 +89,8 @@ struct ServerState {
   // in shared mode. So it cannot change while a command holds a stripe exclusively.
   std::atomic<bool> is_replica{false};
   ChangeListeners listeners;
-  std::atomic<uint64_t> flushes{0};  // number of FLUSHALL commands, also of a leader's and replayed
+  // Number of executed FLUSHALL commands, including those of a leader's stream and of a log.
+  std::atomic<uint64_t> flushes{0};
   TrackingFigures tracking;
   // True while a child process may still read arrays that it shares with this process. If a thread
   // that holds a stripe lock reads false, the value stays false until the lock is released.
